@@ -1,0 +1,2 @@
+//! Damper command line.
+fn main() {}
