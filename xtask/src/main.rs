@@ -1,2 +1,67 @@
-//! Damper command line.
-fn main() {}
+//! `cargo xtask`: set-up, the full test run, the checks of a change, and side-by-side
+//! comparisons with other tools.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a task runner prints"
+)]
+#![allow(
+    clippy::disallowed_types,
+    reason = "it times what it runs, on the wall clock"
+)]
+
+mod browser;
+mod ci;
+mod compare;
+mod docs;
+mod process;
+mod rules;
+mod steps;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Every test there is, installing what it needs
+    Test,
+    /// What a change must pass: formatting, lints, documentation, licences, rules, every test
+    Ci,
+    /// Measure Damper beside other tools, in one run on this machine
+    Compare {
+        #[command(subcommand)]
+        what: Compare,
+    },
+}
+
+#[derive(Subcommand)]
+enum Compare {
+    /// The simulator beside SimPy, NeXosim and DesCartes
+    Sim(compare::sim::Arguments),
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Test => test::run_task(),
+        Task::Ci => ci::run_task(),
+        Task::Compare {
+            what: Compare::Sim(arguments),
+        } => compare::sim::run(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Damper beside other tools: the same work, on the same core, in one run.
+
+pub(crate) mod sim;
