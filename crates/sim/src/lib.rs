@@ -1,1 +1,24 @@
-//! Placeholder.
+//! Discrete-event simulation of call graphs under retries, and the experiments on top.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod arrivals;
+mod cache;
+mod calendar;
+mod caller;
+mod floor;
+mod judge;
+mod lanes;
+mod plan;
+mod rng;
+mod run;
+mod sampler;
+mod server;
+mod slab;
+mod stats;
+mod trigger;
+mod world;
+
+pub use judge::{State, Verdict};
+pub use plan::Plan;
+pub use run::{Conditions, Ending, Outcome, run};
+pub use stats::{ClassStats, EdgeStats, Point, Series, ServicePoint, ServiceStats};

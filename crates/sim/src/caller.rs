@@ -1,0 +1,314 @@
+//! The caller's side: steps, calls, timeouts, retries.
+
+use damper_control::{Nanos, Outcome, Reason, RetryState, deadline};
+
+use crate::calendar::NO_TIMER;
+use crate::lanes::{Link, NO_LANE};
+use crate::plan::{NEVER, Through};
+use crate::slab::NONE;
+use crate::world::{Attempt, Call, Event, Ready, Stage, World, draw};
+
+impl World<'_> {
+    /// Makes the calls of an attempt's next step, or finishes it if there is none.
+    pub(crate) fn next_step(&mut self, attempt: u32) {
+        let node = &self.plan.nodes[self.attempts[attempt].node as usize];
+        if node.routed {
+            self.next_hop(attempt);
+            return;
+        }
+        let (first, end) = node.steps;
+        loop {
+            let step = first + self.attempts[attempt].step;
+            if step >= end {
+                self.finished(attempt, Outcome::Success);
+                return;
+            }
+            let (from, to) = self.plan.steps[step as usize];
+            for node in from..to {
+                if self
+                    .work_stream
+                    .chance(self.plan.nodes[node as usize].chance)
+                {
+                    self.start_call(attempt, node);
+                }
+            }
+            self.attempts[attempt].step += 1;
+            if self.attempts[attempt].pending > 0 {
+                return;
+            }
+        }
+    }
+
+    /// Routing matrices: one further call, drawn from the service's row, or none.
+    fn next_hop(&mut self, attempt: u32) {
+        let a = &mut self.attempts[attempt];
+        let row = &self.plan.routes[usize::from(a.class)]
+            [self.plan.nodes[a.node as usize].service as usize];
+        let next = if a.step == 0 && !row.is_empty() {
+            draw(row, self.work_stream.unit())
+        } else {
+            None
+        };
+        a.step = 1;
+        match next {
+            Some(node) => self.start_call(attempt, node),
+            None => self.finished(attempt, Outcome::Success),
+        }
+    }
+
+    fn start_call(&mut self, parent: u32, node: u32) {
+        let p = &mut self.attempts[parent];
+        p.pending += 1;
+        let (class, inherited, head) = (p.class, p.deadline, p.calls);
+        let n = &self.plan.nodes[node as usize];
+        let own = self
+            .now
+            .saturating_add(self.plan.edges[n.edge as usize].deadline);
+        let call = self.calls.insert(Call {
+            parent,
+            node,
+            attempt: NONE,
+            times_left: n.times - 1,
+            state: RetryState::default(),
+            deadline: own.min(inherited),
+            link: Link::IDLE,
+            in_lane: false,
+            timer: NO_TIMER,
+            key: NONE,
+            next: NONE,
+            previous: NONE,
+            class,
+        });
+        if self.plan.cancels {
+            self.calls[call].next = head;
+            if head != NONE {
+                self.calls[head].previous = call;
+            }
+            self.attempts[parent].calls = call;
+        }
+        self.ready.push(Ready::Send(call));
+    }
+
+    /// Sends an attempt of a call.
+    pub(crate) fn send(&mut self, call: u32) {
+        let plan = self.plan;
+        let c = &self.calls[call];
+        let node = &plan.nodes[c.node as usize];
+        let edge = &plan.edges[node.edge as usize];
+        let (class, retry, until) = (c.class, c.state.retries > 0, c.deadline);
+        if until <= self.now {
+            self.edge_stats[node.edge as usize].refused_deadline += u64::from(self.measuring);
+            self.call_ended(call, Outcome::TimedOut);
+            return;
+        }
+        if let Through::LookAside(cache) | Through::ReadThrough(cache, _) = node.through
+            && self.look_up(call, cache)
+        {
+            self.ready
+                .push(Ready::Ended(call, Outcome::Success, Outcome::Success));
+            return;
+        }
+        if self.measuring {
+            let stats = &mut self.edge_stats[node.edge as usize];
+            stats.attempts += 1;
+            stats.retries += u64::from(retry);
+        }
+        self.budgets[node.edge as usize].start(retry);
+        let timeout = (edge.timeout != NEVER).then_some(Nanos(edge.timeout));
+        let bound = (until != NEVER).then_some(Nanos(until));
+        let gives_up =
+            deadline::gives_up_at(Nanos(self.now), timeout, bound).map_or(NEVER, |t| t.0);
+        let c = &mut self.calls[call];
+        let key = c.key;
+        if edge.lane != NO_LANE && gives_up == self.now.saturating_add(edge.timeout) {
+            c.in_lane = true;
+            let seq = self.calendar.next_seq();
+            self.lanes
+                .push(edge.lane, gives_up, seq, call, &mut self.calls);
+        } else if gives_up != NEVER {
+            c.timer = self.calendar.push_timer(gives_up, Event::Timeout(call));
+        }
+        let attempt = self.attempts.insert(Attempt {
+            class,
+            key,
+            stage: Stage::Travelling,
+            deadline: if edge.travels { gives_up } else { NEVER },
+            ..Attempt::new(call, self.calls[call].node)
+        });
+        self.calls[call].attempt = attempt;
+        if let Through::ReadThrough(cache, fetch) = node.through {
+            self.wait_for_fetch(attempt, cache, fetch);
+            return;
+        }
+        let latency = self.services[node.service as usize].latency;
+        if latency > 0 {
+            let timer = self
+                .calendar
+                .push_timer(self.now + latency, Event::Deliver(attempt));
+            self.attempts[attempt].timer = timer;
+        } else {
+            self.arrive(attempt);
+        }
+    }
+
+    /// The timeout of a call's attempt: the caller goes away, the service does not know.
+    pub(crate) fn timed_out(&mut self, call: u32) {
+        let attempt = std::mem::replace(&mut self.calls[call].attempt, NONE);
+        self.clear_timer(call);
+        if attempt == NONE {
+            // The deadline came during a backoff: cannot be, since such a retry is refused.
+            return;
+        }
+        self.settle(call, Outcome::TimedOut);
+        self.abandon(attempt);
+        self.retry_or_give_up(call, Outcome::TimedOut, Outcome::TimedOut);
+    }
+
+    /// The current attempt of a call has ended with a reply or a rejection.
+    pub(crate) fn attempt_ended(&mut self, call: u32, outcome: Outcome, cause: Outcome) {
+        let attempt = std::mem::replace(&mut self.calls[call].attempt, NONE);
+        self.clear_timer(call);
+        if attempt != NONE {
+            self.settle(call, outcome);
+        }
+        if outcome == Outcome::Success {
+            self.call_ended(call, Outcome::Success);
+        } else {
+            self.retry_or_give_up(call, outcome, cause);
+        }
+    }
+
+    pub(crate) fn settle(&mut self, call: u32, outcome: Outcome) {
+        let c = &self.calls[call];
+        let edge = self.plan.nodes[c.node as usize].edge as usize;
+        let retryable = self.plan.edges[edge].retry.on.contains(outcome);
+        self.budgets[edge].settle(c.state.retries > 0, outcome, retryable);
+    }
+
+    fn retry_or_give_up(&mut self, call: u32, outcome: Outcome, cause: Outcome) {
+        let c = &mut self.calls[call];
+        let edge = self.plan.nodes[c.node as usize].edge as usize;
+        let bound = (c.deadline != NEVER).then_some(Nanos(c.deadline));
+        let decision = self.plan.edges[edge].retry.decide(
+            &mut c.state,
+            &mut self.budgets[edge],
+            c.class,
+            outcome,
+            Nanos(self.now),
+            bound,
+            &mut self.control_stream.0,
+        );
+        match decision {
+            Ok(Nanos(0)) => self.ready.push(Ready::Send(call)),
+            Ok(delay) => {
+                self.backing_off += 1;
+                let at = self.now.saturating_add(delay.0);
+                c.timer = self.calendar.push_timer(at, Event::Backoff(call));
+            }
+            Err(refusal) => {
+                if self.measuring {
+                    let stats = &mut self.edge_stats[edge];
+                    match refusal.reason {
+                        Reason::LimitReached => stats.refused_limit += 1,
+                        Reason::BudgetExhausted => stats.refused_budget += 1,
+                        Reason::DeadlineTooClose => stats.refused_deadline += 1,
+                        _ => {}
+                    }
+                }
+                self.call_ended(call, cause);
+            }
+        }
+    }
+
+    /// A call has ended for good.
+    fn call_ended(&mut self, call: u32, cause: Outcome) {
+        let c = &mut self.calls[call];
+        let parent = c.parent;
+        if cause == Outcome::Success && c.times_left > 0 {
+            c.times_left -= 1;
+            c.state = RetryState::default();
+            c.key = NONE;
+            let edge = self.plan.nodes[c.node as usize].edge as usize;
+            let own = self.now.saturating_add(self.plan.edges[edge].deadline);
+            c.deadline = own.min(self.attempts[parent].deadline);
+            self.ready.push(Ready::Send(call));
+            return;
+        }
+        self.unlink(call);
+        self.calls.free(call);
+        let p = &mut self.attempts[parent];
+        p.pending -= 1;
+        if p.cause == Outcome::Success {
+            p.cause = cause;
+        }
+        if p.pending > 0 {
+            return;
+        }
+        if p.cause == Outcome::Success {
+            self.next_step(parent);
+        } else {
+            let cause = p.cause;
+            self.finished(parent, cause);
+        }
+    }
+
+    pub(crate) fn clear_timer(&mut self, call: u32) {
+        let c = &mut self.calls[call];
+        if c.in_lane {
+            c.in_lane = false;
+            let edge = self.plan.nodes[c.node as usize].edge as usize;
+            self.lanes
+                .remove(self.plan.edges[edge].lane, call, &mut self.calls);
+        } else if c.timer != NO_TIMER {
+            let timer = std::mem::replace(&mut c.timer, NO_TIMER);
+            self.calendar.cancel(timer);
+        }
+    }
+
+    fn unlink(&mut self, call: u32) {
+        if !self.plan.cancels {
+            return;
+        }
+        let Call {
+            parent,
+            next,
+            previous,
+            ..
+        } = self.calls[call];
+        if next != NONE {
+            self.calls[next].previous = previous;
+        }
+        if previous == NONE {
+            self.attempts[parent].calls = next;
+        } else {
+            self.calls[previous].next = next;
+        }
+    }
+
+    /// Cancels every call that an attempt has open, and what they wait for.
+    pub(crate) fn cancel_calls(&mut self, attempt: u32) {
+        loop {
+            let call = self.attempts[attempt].calls;
+            if call == NONE {
+                return;
+            }
+            let below = self.calls[call].attempt;
+            if below == NONE && self.calls[call].timer != NO_TIMER {
+                self.backing_off -= 1;
+                let edge = self.plan.nodes[self.calls[call].node as usize].edge;
+                self.budgets[edge as usize].cancel();
+            }
+            self.clear_timer(call);
+            if below != NONE {
+                self.settle(call, Outcome::TimedOut);
+                self.abandon(below);
+            }
+            self.unlink(call);
+            self.calls.free(call);
+            self.attempts[attempt].pending -= 1;
+            // News for this very call may still be on its way at this instant.
+            self.ready
+                .retain(|r| !matches!(r, Ready::Ended(c, ..) | Ready::Send(c) if *c == call));
+        }
+    }
+}

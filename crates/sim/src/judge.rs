@@ -1,0 +1,490 @@
+//! Decides whether a system has recovered, will, or will not.
+//!
+//! **Recovered**: for a whole hold time goodput was at least `recovered_at` of the offered load
+//! and the backlog did not grow.
+//!
+//! **Will not**: the backlog (attempts queued or in service, calls in backoff, keys that
+//! nobody has cached) shows no drift towards zero. Whether somebody watches for one minute or
+//! ten must not change the answer, so the decision is made on the drift and its error, not
+//! on the clock: the backlog of a storm is a random walk whose steps have a mean. Its
+//! increments over eight batches of the second half of what was seen give that mean and its
+//! standard error. A drift that is significantly negative means that it heals, however slowly.
+
+use damper_control::Nanos;
+
+/// What a run showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The state of the system.
+    pub state: State,
+    /// From the end of the trigger until goodput was back.
+    pub recovery: Option<Nanos>,
+    /// The recovery was not seen but follows from the drift of the backlog.
+    pub projected: bool,
+    /// How it was decided, in words.
+    pub reason: String,
+}
+
+/// The state that a run ended in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// It serves, or has recovered, or is about to.
+    Stable,
+    /// The trigger has gone and it does not come back.
+    Metastable,
+    /// It did not serve its load even without a trigger.
+    Overloaded,
+    /// The run was interrupted before it could be told.
+    Undecided,
+}
+
+impl State {
+    /// Its name in print.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stable => "stable",
+            Self::Metastable => "metastable",
+            Self::Overloaded => "overloaded",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// What the judge is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    pub(crate) interval: u64,
+    pub(crate) warmup: u64,
+    /// Start and end of the trigger; `None`: nothing goes wrong.
+    pub(crate) trigger: Option<(u64, u64)>,
+    pub(crate) watch: u64,
+    pub(crate) hold: u64,
+    pub(crate) recovered_at: f64,
+    /// How long the longest chain of retries of one request can last.
+    pub(crate) loop_time: u64,
+    /// End the run as soon as the answer is known.
+    pub(crate) early: bool,
+}
+
+/// One interval as the judge remembers it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tick {
+    offered: u64,
+    good: u64,
+    backlog: u64,
+}
+
+/// The drift of the backlog, per second, with its standard error.
+#[derive(Clone, Copy, Debug)]
+struct Drift {
+    per_s: f64,
+    error: f64,
+}
+
+/// Standard errors that a drift must be away from zero.
+const SURE: f64 = 3.0;
+const BATCHES: usize = 8;
+/// Ticks kept; more are merged in pairs.
+const MOST_TICKS: usize = 1 << 16;
+
+pub(crate) struct Judge {
+    q: Question,
+    before: Tick,
+    backlog_before: u64,
+    /// Since the trigger ended (or since the warm-up, without a trigger).
+    after: Vec<Tick>,
+    /// Width of an entry of `after`, nanoseconds.
+    width: u64,
+    partial: Tick,
+    ticks_in_partial: u64,
+    checkpoint: u64,
+    pub(crate) verdict: Option<Verdict>,
+}
+
+impl Judge {
+    pub(crate) fn new(q: Question) -> Self {
+        let first = (2 * q.loop_time)
+            .max(10 * q.interval)
+            .min(q.watch.max(q.interval));
+        Self {
+            before: Tick::default(),
+            backlog_before: 0,
+            after: Vec::new(),
+            width: q.interval,
+            partial: Tick::default(),
+            ticks_in_partial: 0,
+            checkpoint: first,
+            verdict: None,
+            q,
+        }
+    }
+
+    /// One interval has passed. `Some`: the run can end.
+    pub(crate) fn tick(
+        &mut self,
+        now: u64,
+        offered: u64,
+        good: u64,
+        backlog: u64,
+    ) -> Option<crate::run::Ending> {
+        if now <= self.q.warmup {
+            return None;
+        }
+        let start = now - self.q.interval;
+        let (from, until) = self.q.trigger.unwrap_or((self.q.warmup, self.q.warmup));
+        if start < from {
+            self.before.offered += offered;
+            self.before.good += good;
+            self.backlog_before = self.backlog_before.max(backlog);
+            let healthy = self.before_is_healthy();
+            return (self.q.early && now >= from && !healthy).then(|| {
+                self.verdict = Some(self.overloaded());
+                crate::run::Ending::Decided
+            });
+        }
+        if start < until {
+            return None;
+        }
+        self.remember(Tick {
+            offered,
+            good,
+            backlog,
+        });
+        if self.verdict.is_none() && self.q.trigger.is_some() {
+            self.verdict = self.recovered();
+            let elapsed = now - until;
+            if self.verdict.is_none() && self.q.early && elapsed >= self.checkpoint {
+                self.checkpoint = elapsed + elapsed / 2;
+                self.verdict = self.will_not(elapsed);
+            }
+        }
+        (self.q.early && self.verdict.is_some()).then_some(crate::run::Ending::Decided)
+    }
+
+    fn remember(&mut self, tick: Tick) {
+        self.partial.offered += tick.offered;
+        self.partial.good += tick.good;
+        self.partial.backlog = tick.backlog;
+        self.ticks_in_partial += 1;
+        if self.ticks_in_partial * self.q.interval < self.width {
+            return;
+        }
+        self.after.push(std::mem::take(&mut self.partial));
+        self.ticks_in_partial = 0;
+        if self.after.len() >= MOST_TICKS {
+            let merge = |p: &[Tick]| Tick {
+                offered: p.iter().map(|t| t.offered).sum(),
+                good: p.iter().map(|t| t.good).sum(),
+                backlog: p[p.len() - 1].backlog,
+            };
+            self.after = self.after.chunks(2).map(merge).collect();
+            self.width *= 2;
+        }
+    }
+
+    fn before_is_healthy(&self) -> bool {
+        self.before.good as f64 >= self.q.recovered_at * self.before.offered as f64
+    }
+
+    fn overloaded(&self) -> Verdict {
+        let share = 100.0 * self.before.good as f64 / self.before.offered.max(1) as f64;
+        Verdict {
+            state: State::Overloaded,
+            recovery: None,
+            projected: false,
+            reason: format!("only {share:.1} % of the load was served well before the trigger"),
+        }
+    }
+
+    fn recovered(&self) -> Option<Verdict> {
+        let hold = (self.q.hold.div_ceil(self.width)).max(1) as usize;
+        let mut sum = Tick::default();
+        let mut span = 0;
+        for tick in self.after.iter().rev() {
+            sum.offered += tick.offered;
+            sum.good += tick.good;
+            span += 1;
+            if span >= hold && sum.offered >= 20 {
+                break;
+            }
+        }
+        let served = sum.good as f64 >= self.q.recovered_at * sum.offered as f64;
+        if span < hold || sum.offered < 20 || !served {
+            return None;
+        }
+        let start = self.after.len() - span;
+        let first = self.after[start].backlog as f64;
+        let last = self.after[self.after.len() - 1].backlog as f64;
+        let usual = 2.0 * self.backlog_before as f64 + 10.0;
+        // Goodput can look fine while a queue still grows towards the timeout.
+        if last > usual && last > first + 3.0 * first.max(1.0).sqrt() {
+            return None;
+        }
+        Some(Verdict {
+            state: State::Stable,
+            recovery: Some(Nanos(start as u64 * self.width)),
+            projected: false,
+            reason: format!(
+                "goodput was back at {:.0} % of the load and stayed there for {}",
+                self.q.recovered_at * 100.0,
+                Nanos(span as u64 * self.width)
+            ),
+        })
+    }
+
+    fn drift(&self) -> Option<Drift> {
+        let half = &self.after[self.after.len() / 2..];
+        let length = half.len() / BATCHES;
+        if length == 0 {
+            return None;
+        }
+        let tail = &half[half.len() - length * BATCHES..];
+        let before = self.after[self.after.len() - length * BATCHES - 1].backlog;
+        let mut last = before as f64;
+        let mut steps = [0.0; BATCHES];
+        for (step, batch) in steps.iter_mut().zip(tail.chunks(length)) {
+            let end = batch[length - 1].backlog as f64;
+            *step = end - last;
+            last = end;
+        }
+        let mean = steps.iter().sum::<f64>() / BATCHES as f64;
+        let variance =
+            steps.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / (BATCHES - 1) as f64;
+        let seconds = Nanos(length as u64 * self.width).as_secs_f64();
+        Some(Drift {
+            per_s: mean / seconds,
+            error: (variance / BATCHES as f64).sqrt() / seconds,
+        })
+    }
+
+    /// Whether it can be told by now that it will not recover.
+    fn will_not(&self, elapsed: u64) -> Option<Verdict> {
+        let drift = self.drift()?;
+        let backlog = self.after.last()?.backlog as f64;
+        let fastest_drain = SURE * drift.error - drift.per_s;
+        let patience = 4.0 * Nanos(self.q.watch.max(elapsed)).as_secs_f64();
+        let reason = if drift.per_s > SURE * drift.error {
+            format!(
+                "the backlog grows by {:.1}/s without a trigger",
+                drift.per_s
+            )
+        } else if fastest_drain <= 0.0 || backlog / fastest_drain > patience {
+            format!("a backlog of {backlog:.0} attempts does not drain")
+        } else {
+            return None;
+        };
+        Some(Verdict {
+            state: State::Metastable,
+            recovery: None,
+            projected: false,
+            reason,
+        })
+    }
+
+    /// The verdict when there is no more to see.
+    pub(crate) fn conclude(&mut self, ending: crate::run::Ending) -> Verdict {
+        use crate::run::Ending;
+        if let Some(verdict) = self.verdict.take() {
+            if self.q.trigger.is_some() && self.before.offered > 0 && !self.before_is_healthy() {
+                return self.overloaded();
+            }
+            return verdict;
+        }
+        if self.q.trigger.is_none() {
+            return self.conclude_untriggered(ending);
+        }
+        if self.before.offered > 0 && !self.before_is_healthy() {
+            return self.overloaded();
+        }
+        let verdict = |state, reason| Verdict {
+            state,
+            recovery: None,
+            projected: false,
+            reason,
+        };
+        match ending {
+            Ending::Interrupted => {
+                return verdict(
+                    State::Undecided,
+                    "interrupted before it could be told".to_owned(),
+                );
+            }
+            Ending::TooManyOpen => {
+                let most = crate::world::MOST_OPEN;
+                return verdict(
+                    State::Metastable,
+                    format!("the backlog passed {most} open attempts"),
+                );
+            }
+            Ending::TimeOver | Ending::Decided => {}
+        }
+        let backlog = self.after.last().map_or(0.0, |t| t.backlog as f64);
+        match self.drift() {
+            Some(d) if d.per_s + 2.4 * d.error < 0.0 => {
+                let rest = backlog / -d.per_s;
+                let seen = Nanos(self.after.len() as u64 * self.width);
+                Verdict {
+                    state: State::Stable,
+                    recovery: Some(seen + Nanos::from_secs_f64(rest)),
+                    projected: true,
+                    reason: format!(
+                        "the backlog of {backlog:.0} drains by {:.1}/s: about {rest:.0} s more",
+                        -d.per_s
+                    ),
+                }
+            }
+            Some(d) => verdict(
+                State::Metastable,
+                format!(
+                    "a backlog of {backlog:.0} attempts does not drain ({:+.1}/s ± {:.1})",
+                    d.per_s,
+                    2.4 * d.error
+                ),
+            ),
+            None => verdict(State::Undecided, "watched too briefly to tell".to_owned()),
+        }
+    }
+
+    fn conclude_untriggered(&self, ending: crate::run::Ending) -> Verdict {
+        use crate::run::Ending;
+        let (offered, good) = self
+            .after
+            .iter()
+            .fold((0, 0), |(o, g), t| (o + t.offered, g + t.good));
+        let share = good as f64 / offered.max(1) as f64;
+        let growing = self
+            .drift()
+            .filter(|d| d.per_s > SURE * d.error && d.per_s > 0.005 * self.rate(offered));
+        let (state, reason) = match growing {
+            _ if ending == Ending::Interrupted && offered == 0 => {
+                (State::Undecided, "interrupted".to_owned())
+            }
+            _ if ending == Ending::TooManyOpen => {
+                (State::Overloaded, "the backlog has no bound".to_owned())
+            }
+            Some(d) => (
+                State::Overloaded,
+                format!("the backlog grows by {:.1}/s", d.per_s),
+            ),
+            None if offered > 0 && share < self.q.recovered_at => (
+                State::Overloaded,
+                format!("only {:.1} % of the load was served well", share * 100.0),
+            ),
+            None => (
+                State::Stable,
+                format!("{:.1} % of the load was served well", share * 100.0),
+            ),
+        };
+        Verdict {
+            state,
+            recovery: None,
+            projected: false,
+            reason,
+        }
+    }
+
+    fn rate(&self, offered: u64) -> f64 {
+        offered as f64 / Nanos(self.after.len().max(1) as u64 * self.width).as_secs_f64()
+    }
+
+    /// Share of the load served well since the warm-up, without a trigger.
+    pub(crate) fn served(&self) -> (u64, u64) {
+        self.after
+            .iter()
+            .fold((0, 0), |(o, g), t| (o + t.offered, g + t.good))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Ending;
+
+    const S: u64 = 1_000_000_000;
+
+    fn question(early: bool) -> Question {
+        Question {
+            interval: S,
+            warmup: 10 * S,
+            trigger: Some((20 * S, 22 * S)),
+            watch: 120 * S,
+            hold: 5 * S,
+            recovered_at: 0.95,
+            loop_time: 2 * S,
+            early,
+        }
+    }
+
+    /// Feeds a run in which `after(second since the end)` gives (good of 100, backlog).
+    fn judge(q: Question, seconds: u64, after: impl Fn(u64) -> (u64, u64)) -> Verdict {
+        let mut judge = Judge::new(q);
+        for second in 1..=seconds {
+            let (good, backlog) = if second <= 22 {
+                (100, 5)
+            } else {
+                after(second - 23)
+            };
+            if let Some(ending) = judge.tick(second * S, 100, good, backlog) {
+                return judge.conclude(ending);
+            }
+        }
+        judge.conclude(Ending::TimeOver)
+    }
+
+    #[test]
+    fn goodput_that_stays_back_is_recovery() {
+        let v = judge(
+            question(true),
+            200,
+            |t| if t < 7 { (0, 300) } else { (100, 5) },
+        );
+        assert_eq!(
+            (v.state, v.recovery),
+            (State::Stable, Some(Nanos::from_secs(7)))
+        );
+    }
+
+    #[test]
+    fn a_backlog_that_grows_or_stands_is_not() {
+        let grows = judge(question(true), 200, |t| (0, 300 + 50 * t));
+        assert_eq!(grows.state, State::Metastable);
+        assert!(grows.reason.contains("grows"), "{}", grows.reason);
+        let stands = judge(question(true), 200, |t| (0, 100 - t % 2));
+        assert_eq!(stands.state, State::Metastable);
+    }
+
+    #[test]
+    fn a_backlog_that_drains_for_minutes_is_not_metastable() {
+        for seconds in [90, 150, 600] {
+            let v = judge(question(false), seconds, |t| (10, 100_000 - 30 * t - t % 3));
+            assert_eq!(v.state, State::Stable, "{seconds}: {}", v.reason);
+            assert!(v.projected);
+        }
+    }
+
+    #[test]
+    fn good_replies_over_a_growing_queue_are_not_recovery() {
+        let v = judge(question(true), 200, |t| {
+            (100.min(4000 / (t + 1)), 50 + 60 * t)
+        });
+        assert_eq!(v.state, State::Metastable, "{}", v.reason);
+    }
+
+    #[test]
+    fn a_system_that_was_never_well_is_overloaded() {
+        let mut j = Judge::new(question(true));
+        let ending = (1..=30).find_map(|s| j.tick(s * S, 100, 50, 5));
+        assert_eq!(ending, Some(Ending::Decided));
+        assert_eq!(j.conclude(Ending::Decided).state, State::Overloaded);
+    }
+
+    #[test]
+    fn an_interrupted_run_is_undecided() {
+        let mut j = Judge::new(question(true));
+        for s in 1..=24 {
+            assert!(j.tick(s * S, 100, 100 * u64::from(s <= 20), 5).is_none());
+        }
+        assert_eq!(j.conclude(Ending::Interrupted).state, State::Undecided);
+    }
+}

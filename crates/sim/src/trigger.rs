@@ -1,0 +1,161 @@
+//! Triggers: what goes wrong, and the way back.
+//!
+//! Every change recomputes the state of all services from the actions that are active, so
+//! overlapping actions need no bookkeeping of their own.
+
+use damper_system::model::{ActionKind, ServiceId, Spike};
+
+use crate::plan::Plan;
+use crate::run::Conditions;
+use crate::world::{Event, World};
+
+/// When the actions of the trigger begin and end.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule {
+    /// (start, end, action), by index into the trigger's actions.
+    spans: Vec<(u64, u64, usize)>,
+    /// Instants at which something changes, in order.
+    changes: Vec<u64>,
+    upcoming: usize,
+}
+
+impl Schedule {
+    pub(crate) fn new(plan: &Plan, conditions: &Conditions) -> Self {
+        let mut spans = Vec::new();
+        if let Some(trigger) = conditions.trigger.and_then(|t| plan.system.triggers.get(t)) {
+            for (i, action) in trigger.actions.iter().enumerate() {
+                let start = conditions.trigger_at.saturating_add(action.after.0);
+                spans.push((start, start.saturating_add(action.lasts.0), i));
+            }
+        }
+        let mut changes: Vec<u64> = spans.iter().flat_map(|(a, b, _)| [*a, *b]).collect();
+        changes.sort_unstable();
+        changes.dedup();
+        Self {
+            spans,
+            changes,
+            upcoming: 0,
+        }
+    }
+
+    pub(crate) fn next(&self) -> Option<u64> {
+        self.changes.get(self.upcoming).copied()
+    }
+}
+
+impl World<'_> {
+    pub(crate) fn trigger_changes(&mut self) {
+        self.trigger.upcoming += 1;
+        if let Some(at) = self.trigger.next() {
+            self.calendar.push(at, Event::Trigger);
+        }
+        let Some(trigger) = self
+            .conditions
+            .trigger
+            .and_then(|t| self.plan.system.triggers.get(t))
+        else {
+            return;
+        };
+        let now = self.now;
+        let spans = self.trigger.spans.clone();
+        let active: Vec<&ActionKind> = spans
+            .iter()
+            .filter(|(start, end, _)| *start <= now && now < *end)
+            .map(|(_, _, i)| &trigger.actions[*i].kind)
+            .collect();
+        for (start, _, i) in &spans {
+            if let ActionKind::CacheFlush { caches } = &trigger.actions[*i].kind
+                && *start == now
+            {
+                for cache in caches {
+                    self.caches[cache.0 as usize].flush();
+                }
+            }
+        }
+        self.set_spikes(&active);
+        for s in 0..self.services.len() {
+            self.set_service(s, &active);
+        }
+    }
+
+    fn set_spikes(&mut self, active: &[&ActionKind]) {
+        let now = self.now;
+        let total: f64 = self.arrivals.iter().map(|a| a.base_rate(now)).sum();
+        for class in 0..self.arrivals.len() {
+            let mut factor = 1.0;
+            for kind in active {
+                let ActionKind::LoadSpike {
+                    class: which,
+                    height,
+                } = kind
+                else {
+                    continue;
+                };
+                let base = match which {
+                    Some(c) if usize::from(*c) != class => continue,
+                    Some(_) => self.arrivals[class].base_rate(now),
+                    None => total,
+                };
+                factor *= match height {
+                    Spike::Factor(f) => *f,
+                    Spike::Rate(rate) if base > 0.0 => rate / base,
+                    Spike::Rate(_) => 1.0,
+                };
+            }
+            self.arrivals[class].set_spike(now, factor);
+            self.reschedule_arrival(class);
+        }
+    }
+
+    fn set_service(&mut self, s: usize, active: &[&ActionKind]) {
+        let id = ServiceId(s as u32);
+        let plan = &self.plan.services[s];
+        let floor = if plan.limited {
+            self.conditions.error_floor
+        } else {
+            0.0
+        };
+        let (mut share, mut outage) = (1.0, false);
+        let state = &mut self.services[s];
+        (state.slowdown, state.failure, state.latency, state.refuse) =
+            (1.0, plan.failure.max(floor), 0, false);
+        for kind in active {
+            match kind {
+                ActionKind::Outage { services, refuse } if services.contains(&id) => {
+                    outage = true;
+                    state.refuse |= *refuse;
+                }
+                ActionKind::Slowdown { services, factor } if services.contains(&id) => {
+                    state.slowdown *= factor;
+                }
+                ActionKind::CapacityLoss {
+                    services,
+                    share: lost,
+                } if services.contains(&id) => {
+                    share *= 1.0 - lost;
+                }
+                ActionKind::ErrorRate { services, rate } if services.contains(&id) => {
+                    state.failure = state.failure.max(*rate);
+                }
+                ActionKind::AddedLatency { services, latency } if services.contains(&id) => {
+                    state.latency += latency.0;
+                }
+                _ => {}
+            }
+        }
+        let workers = match plan.workers {
+            _ if outage => 0,
+            u32::MAX => u32::MAX,
+            w => (f64::from(w) * share + 0.5) as u32,
+        };
+        if let (Some(bucket), Some(limit)) =
+            (&mut state.limit, self.plan.system.services[s].rate_limit)
+        {
+            bucket.set_rate(damper_control::Nanos(self.now), limit.rate * share);
+        }
+        for station in plan.first_station..plan.first_station + plan.instances {
+            self.stations[station as usize].workers = workers;
+            self.pull(station);
+        }
+    }
+}

@@ -1,0 +1,565 @@
+//! The state of one run and its main loop.
+//!
+//! Requests, calls and attempts:
+//!
+//! - a **request** is an attempt of the client's own: the root of a call tree;
+//! - a **call** belongs to the attempt that makes it and lives through all of its attempts;
+//! - an **attempt** is at a service. When its call gives it up it becomes an orphan: the
+//!   service does not know, finishes the work and replies to nobody.
+//!
+//! What happens at the same instant is worked off a stack (`ready`), so that neither deep
+//! trees nor a million immediate retries recurse.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use damper_control::rate_limit::TokenBucket;
+use damper_control::{Budget, Outcome, RetryState};
+
+use crate::arrivals::ArrivalProcess;
+use crate::cache::CacheState;
+use crate::calendar::{Calendar, NO_TIMER};
+use crate::judge::Judge;
+use crate::lanes::{Lanes, Link, Waits};
+use crate::plan::{NEVER, Plan};
+use crate::rng::{Purpose, Stream, Ziggurat};
+use crate::run::{Conditions, Ending};
+use crate::slab::{NONE, Slab};
+use crate::stats::{ClassStats, EdgeStats, Point, Series, ServicePoint, ServiceStats};
+
+/// The most attempts that may be open at once; a run that exceeds it has a backlog that
+/// nothing will clear, and is ended.
+pub(crate) const MOST_OPEN: usize = 2_000_000;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// A request of this class arrives.
+    Arrival(u32),
+    /// A bursty class goes on or off.
+    Burst(u32),
+    /// A worker has done its own work for this attempt.
+    Worked(u32),
+    /// The backoff of this call is over.
+    Backoff(u32),
+    /// The deadline (or a timeout without a lane) of this call.
+    Timeout(u32),
+    /// An attempt reaches its service.
+    Deliver(u32),
+    /// An action of the trigger begins or ends.
+    Trigger,
+}
+
+/// What is to be done at this very instant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ready {
+    /// The current attempt of a call has ended: outcome, and what was behind it.
+    Ended(u32, Outcome, Outcome),
+    /// Send the next attempt of a call.
+    Send(u32),
+    /// A worker has done its work (services that take no time).
+    Worked(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// On its way to the service.
+    Travelling,
+    /// In a queue.
+    Queued,
+    /// A worker is busy with it.
+    Working,
+    /// Waits for the calls that it made.
+    Calling,
+    /// Waits for a cache's fetch.
+    Fetching,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    /// Whose it is; `NONE` for requests, fetches and orphans.
+    pub(crate) call: u32,
+    pub(crate) node: u32,
+    pub(crate) step: u32,
+    /// Calls of the current step that have not ended.
+    pub(crate) pending: u32,
+    pub(crate) station: u32,
+    /// Neighbours in a queue, or the next waiter of a fetch.
+    pub(crate) next: u32,
+    pub(crate) previous: u32,
+    /// Head of the list of calls it has open (kept only if some service cancels).
+    pub(crate) calls: u32,
+    /// Handle of its calendar entry.
+    pub(crate) timer: u32,
+    /// Key of the cache it was looked up in; `NONE`: not cacheable.
+    pub(crate) key: u32,
+    pub(crate) class: u8,
+    pub(crate) stage: Stage,
+    pub(crate) orphan: bool,
+    /// The work will fail.
+    pub(crate) fails: bool,
+    /// What was behind the first call that failed; `Success`: none did.
+    pub(crate) cause: Outcome,
+    /// Instant after which nobody needs it; `NEVER` unless a deadline travelled with it.
+    pub(crate) deadline: u64,
+    /// When it started: for requests the arrival, else when it reached the queue.
+    pub(crate) since: u64,
+    /// Its own work in nanoseconds.
+    pub(crate) work: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) parent: u32,
+    pub(crate) node: u32,
+    /// `NONE` between attempts.
+    pub(crate) attempt: u32,
+    pub(crate) times_left: u32,
+    pub(crate) state: RetryState,
+    pub(crate) deadline: u64,
+    pub(crate) link: Link,
+    pub(crate) in_lane: bool,
+    pub(crate) timer: u32,
+    pub(crate) key: u32,
+    pub(crate) next: u32,
+    pub(crate) previous: u32,
+    pub(crate) class: u8,
+}
+
+impl Waits for Call {
+    #[inline]
+    fn timer(&mut self) -> &mut Link {
+        &mut self.link
+    }
+    #[inline]
+    fn timer_ref(&self) -> &Link {
+        &self.link
+    }
+}
+
+/// One instance of a service: a queue and its workers.
+#[derive(Clone, Debug)]
+pub(crate) struct Station {
+    pub(crate) busy: u32,
+    pub(crate) workers: u32,
+    pub(crate) waiting: u32,
+    /// Head and tail by class (one list unless the order is by priority).
+    pub(crate) queues: Vec<(u32, u32)>,
+    pub(crate) busy_area: f64,
+    pub(crate) busy_since: u64,
+}
+
+/// What a trigger may change about a service.
+#[derive(Clone, Debug)]
+pub(crate) struct ServiceState {
+    pub(crate) slowdown: f64,
+    pub(crate) failure: f64,
+    pub(crate) latency: u64,
+    pub(crate) refuse: bool,
+    pub(crate) limit: Option<TokenBucket>,
+    pub(crate) round_robin: u32,
+    /// Index among the services with a capacity, for the series; `NONE`: has none.
+    pub(crate) shown: u32,
+}
+
+pub(crate) struct World<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) conditions: &'a Conditions,
+    pub(crate) now: u64,
+    pub(crate) calendar: Calendar<Event>,
+    pub(crate) lanes: Lanes,
+    pub(crate) ready: Vec<Ready>,
+    pub(crate) attempts: Slab<Attempt>,
+    pub(crate) calls: Slab<Call>,
+    pub(crate) stations: Vec<Station>,
+    pub(crate) services: Vec<ServiceState>,
+    pub(crate) caches: Vec<CacheState>,
+    pub(crate) budgets: Vec<Budget>,
+    pub(crate) arrivals: Vec<ArrivalProcess>,
+    /// Calendar handles of the next arrivals, by class.
+    pub(crate) arrival_timers: Vec<u32>,
+    pub(crate) service_stream: Stream,
+    pub(crate) work_stream: Stream,
+    pub(crate) control_stream: Stream,
+    pub(crate) ziggurat: Ziggurat,
+    pub(crate) trigger: crate::trigger::Schedule,
+    /// Attempts waiting or in service at services with a capacity.
+    pub(crate) backlog: u64,
+    /// Calls in backoff.
+    pub(crate) backing_off: u64,
+    pub(crate) measuring: bool,
+    pub(crate) class_stats: Vec<ClassStats>,
+    pub(crate) service_stats: Vec<ServiceStats>,
+    pub(crate) edge_stats: Vec<EdgeStats>,
+    /// The current tick's share of the series.
+    pub(crate) point: Point,
+    pub(crate) series: Series,
+    pub(crate) events: u64,
+    /// Requests that arrived, warm-up included.
+    pub(crate) requests: u64,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(plan: &'a Plan, conditions: &'a Conditions, replication: u32) -> Self {
+        let system = &plan.system;
+        let seed = conditions.seed;
+        let stream = |purpose| Stream::new(seed, replication, purpose, 0);
+        let ziggurat = Ziggurat::new();
+        let classes = system.classes.len();
+        let mut shown = 0;
+        let services: Vec<ServiceState> = system
+            .services
+            .iter()
+            .zip(&plan.services)
+            .map(|(s, p)| ServiceState {
+                slowdown: 1.0,
+                failure: p.failure.max(if p.limited {
+                    conditions.error_floor
+                } else {
+                    0.0
+                }),
+                latency: 0,
+                refuse: false,
+                limit: s
+                    .rate_limit
+                    .and_then(|l| TokenBucket::try_new(l.rate, l.burst)),
+                round_robin: 0,
+                shown: if p.limited {
+                    shown += 1;
+                    shown - 1
+                } else {
+                    NONE
+                },
+            })
+            .collect();
+        let mut stations = Vec::new();
+        for p in &plan.services {
+            let lists = if p.order == damper_system::model::Order::Priority {
+                classes
+            } else {
+                1
+            };
+            let station = Station {
+                busy: 0,
+                workers: p.workers,
+                waiting: 0,
+                queues: vec![(NONE, NONE); lists],
+                busy_area: 0.0,
+                busy_since: 0,
+            };
+            stations.extend(std::iter::repeat_n(station, p.instances as usize));
+        }
+        let arrivals: Vec<ArrivalProcess> = (0..classes)
+            .map(|c| {
+                let load = system.load[c].scaled(conditions.load_factors[c]);
+                ArrivalProcess::new(
+                    load,
+                    system.arrivals,
+                    seed,
+                    replication,
+                    c as u32,
+                    &ziggurat,
+                )
+            })
+            .collect();
+        let series = Series::new(system.experiment.interval.0, classes, shown as usize);
+        let mut world = Self {
+            plan,
+            conditions,
+            now: 0,
+            calendar: Calendar::new(),
+            lanes: Lanes::new(plan.lanes),
+            ready: Vec::new(),
+            attempts: Slab::new(),
+            calls: Slab::new(),
+            stations,
+            services,
+            caches: plan
+                .caches
+                .iter()
+                .map(|c| CacheState::warm(c.hot_keys))
+                .collect(),
+            budgets: plan.edges.iter().map(|e| e.budget.clone()).collect(),
+            arrivals,
+            arrival_timers: vec![NO_TIMER; classes],
+            service_stream: stream(Purpose::Service),
+            work_stream: stream(Purpose::Work),
+            control_stream: stream(Purpose::Control),
+            ziggurat,
+            trigger: crate::trigger::Schedule::new(plan, conditions),
+            backlog: 0,
+            backing_off: 0,
+            measuring: false,
+            class_stats: (0..classes).map(|_| ClassStats::new()).collect(),
+            service_stats: system
+                .services
+                .iter()
+                .map(|_| ServiceStats::new(classes))
+                .collect(),
+            edge_stats: vec![EdgeStats::default(); plan.edges.len()],
+            point: Point::default(),
+            series,
+            events: 0,
+            requests: 0,
+        };
+        world.point = world.empty_point();
+        world.prime();
+        world
+    }
+
+    fn empty_point(&self) -> Point {
+        let shown = self.services.iter().filter(|s| s.shown != NONE).count();
+        Point {
+            classes: vec![(0, 0); self.class_stats.len()],
+            services: vec![ServicePoint::default(); shown],
+            ..Point::default()
+        }
+    }
+
+    fn prime(&mut self) {
+        for class in 0..self.arrivals.len() {
+            if let Some(at) = self.arrivals[class].switch(0, &self.ziggurat) {
+                self.calendar.push(at, Event::Burst(class as u32));
+            }
+            self.schedule_arrival(class);
+        }
+        if let Some(at) = self.trigger.next() {
+            self.calendar.push(at, Event::Trigger);
+        }
+    }
+
+    pub(crate) fn schedule_arrival(&mut self, class: usize) {
+        self.arrival_timers[class] = match self.arrivals[class].next() {
+            Some(at) => self
+                .calendar
+                .push_timer(at.max(self.now), Event::Arrival(class as u32)),
+            None => NO_TIMER,
+        };
+    }
+
+    /// Runs until the judge has decided, the time is over, or `stop` is raised.
+    pub(crate) fn run(&mut self, judge: &mut Judge, stop: &AtomicBool) -> Ending {
+        let interval = self.plan.system.experiment.interval.0.max(1);
+        let mut tick = interval;
+        let warm_at = self.conditions.warmup;
+        let end = self.conditions.end;
+        loop {
+            let (timer_at, timer_seq, lane) = self.lanes.peek();
+            let (at, from_lane) = match self.calendar.peek() {
+                Some((at, seq)) if (at, seq) < (timer_at, timer_seq) => (at, false),
+                _ => (timer_at, lane != usize::MAX),
+            };
+            while at >= tick {
+                // Nothing happens between here and `at`: close the interval that ends at `tick`.
+                self.now = tick;
+                if !self.measuring && tick > warm_at {
+                    self.start_measuring();
+                }
+                let ending = self.tick(judge, tick - interval);
+                tick += interval;
+                if let Some(ending) = ending {
+                    return ending;
+                }
+                if self.now >= end {
+                    return Ending::TimeOver;
+                }
+                if stop.load(Ordering::Relaxed) {
+                    return Ending::Interrupted;
+                }
+            }
+            self.now = at;
+            self.events += 1;
+            if !self.measuring && at >= warm_at {
+                self.start_measuring();
+            }
+            if from_lane {
+                let call = self.lanes.head(lane);
+                self.timed_out(call);
+            } else if let Some((_, event)) = self.calendar.pop() {
+                self.handle(event);
+            }
+            self.work_off();
+            if self.attempts.len() > MOST_OPEN {
+                self.flush(tick - interval);
+                return Ending::TooManyOpen;
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrival(class) => self.request_arrives(class as usize),
+            Event::Worked(attempt) => {
+                self.attempts[attempt].timer = NO_TIMER;
+                self.worked(attempt);
+            }
+            Event::Backoff(call) => {
+                self.calls[call].timer = NO_TIMER;
+                self.backing_off -= 1;
+                self.send(call);
+            }
+            Event::Timeout(call) => {
+                self.calls[call].timer = NO_TIMER;
+                self.timed_out(call);
+            }
+            Event::Deliver(attempt) => {
+                self.attempts[attempt].timer = NO_TIMER;
+                self.arrive(attempt);
+            }
+            Event::Burst(class) => {
+                if let Some(at) = self.arrivals[class as usize].switch(self.now, &self.ziggurat) {
+                    self.calendar.push(at, Event::Burst(class));
+                }
+                self.reschedule_arrival(class as usize);
+            }
+            Event::Trigger => self.trigger_changes(),
+        }
+    }
+
+    /// Works off what happens at this very instant.
+    #[inline]
+    fn work_off(&mut self) {
+        while let Some(ready) = self.ready.pop() {
+            match ready {
+                Ready::Ended(call, outcome, cause) => self.attempt_ended(call, outcome, cause),
+                Ready::Send(call) => self.send(call),
+                Ready::Worked(attempt) => self.worked(attempt),
+            }
+        }
+    }
+
+    pub(crate) fn reschedule_arrival(&mut self, class: usize) {
+        let timer = self.arrival_timers[class];
+        if timer != NO_TIMER {
+            self.calendar.cancel(timer);
+        }
+        self.schedule_arrival(class);
+    }
+
+    fn start_measuring(&mut self) {
+        self.measuring = true;
+        for i in 0..self.stations.len() {
+            self.account_busy(i);
+            self.stations[i].busy_area = 0.0;
+        }
+    }
+
+    fn tick(&mut self, judge: &mut Judge, start: u64) -> Option<Ending> {
+        let (offered, good) = (self.point.offered, self.point.good);
+        self.flush(start);
+        let backlog = self.backlog + self.backing_off + self.cold_keys();
+        judge.tick(self.now, offered, good, backlog)
+    }
+
+    /// Adds the running point to the series.
+    fn flush(&mut self, start: u64) {
+        for (i, s) in self.services.iter().enumerate() {
+            if s.shown != NONE {
+                let p = &self.plan.services[i];
+                let stations = p.first_station as usize..(p.first_station + p.instances) as usize;
+                let waiting: u64 = self.stations[stations]
+                    .iter()
+                    .map(|s| u64::from(s.waiting))
+                    .sum();
+                self.point.services[s.shown as usize].queue = waiting;
+            }
+        }
+        self.series.at(start).absorb(&self.point);
+        self.point.clear();
+    }
+
+    /// Closes the books at the end of a run.
+    pub(crate) fn close(&mut self) {
+        for i in 0..self.stations.len() {
+            self.account_busy(i);
+        }
+        for (s, p) in self.plan.services.iter().enumerate() {
+            let stations = p.first_station as usize..(p.first_station + p.instances) as usize;
+            self.service_stats[s].busy = self.stations[stations].iter().map(|s| s.busy_area).sum();
+        }
+    }
+
+    /// Brings the time integral of busy workers up to now.
+    #[inline]
+    pub(crate) fn account_busy(&mut self, station: usize) {
+        let s = &mut self.stations[station];
+        s.busy_area += f64::from(s.busy) * (self.now - s.busy_since) as f64;
+        s.busy_since = self.now;
+    }
+
+    fn request_arrives(&mut self, class: usize) {
+        self.arrivals[class].arrived(self.now, &self.ziggurat);
+        self.schedule_arrival(class);
+        self.requests += 1;
+        self.point.offered += 1;
+        if self.measuring {
+            self.class_stats[class].offered += 1;
+        }
+        let roots = &self.plan.roots[class];
+        let node = match roots.as_slice() {
+            [] => return,
+            [(_, only)] => *only,
+            many => draw(many, self.work_stream.unit()).unwrap_or(many[many.len() - 1].1),
+        };
+        let request = self.attempts.insert(Attempt {
+            class: class as u8,
+            since: self.now,
+            ..Attempt::new(NONE, node)
+        });
+        self.next_step(request);
+    }
+
+    /// The request behind a root attempt has ended.
+    pub(crate) fn request_ended(&mut self, request: u32, cause: Outcome) {
+        let Attempt { class, since, .. } = self.attempts[request];
+        self.attempts.free(request);
+        let class = usize::from(class);
+        let latency = self.now - since;
+        let late = cause == Outcome::Success && self.conditions.good_within < latency;
+        let cause = if late { Outcome::TimedOut } else { cause };
+        let good = cause == Outcome::Success;
+        let point = &mut self.point;
+        point.good += u64::from(good);
+        point.classes[class].0 += 1;
+        point.classes[class].1 += u64::from(good);
+        if since >= self.conditions.warmup {
+            let stats = &mut self.class_stats[class];
+            stats.ended[cause.index()] += 1;
+            stats.late += u64::from(late);
+            if good {
+                crate::stats::record(&mut stats.latency_us, latency);
+            }
+        }
+    }
+}
+
+impl Attempt {
+    pub(crate) fn new(call: u32, node: u32) -> Self {
+        Self {
+            call,
+            node,
+            step: 0,
+            pending: 0,
+            station: NONE,
+            next: NONE,
+            previous: NONE,
+            calls: NONE,
+            timer: NO_TIMER,
+            key: NONE,
+            class: 0,
+            stage: Stage::Calling,
+            orphan: false,
+            fails: false,
+            cause: Outcome::Success,
+            deadline: NEVER,
+            since: 0,
+            work: 0,
+        }
+    }
+}
+
+/// Draws from cumulative probabilities; `None` where they leave a remainder.
+pub(crate) fn draw(table: &[(f64, u32)], u: f64) -> Option<u32> {
+    table
+        .iter()
+        .find(|(below, _)| u < *below)
+        .map(|(_, item)| *item)
+}

@@ -1,0 +1,7 @@
+//! The engine against closed forms and worked values.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod build;
+mod determinism;
+mod queues;
+mod storms;
