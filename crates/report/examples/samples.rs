@@ -1,0 +1,23 @@
+//! Writes sample reports, for looking at: `cargo run -p damper-report --example samples -- DIR`.
+#![allow(missing_docs, unreachable_pub)]
+
+use std::path::PathBuf;
+
+use damper_report::{headroom_html, simulate_html};
+
+#[path = "../tests/it/samples.rs"]
+mod samples;
+
+fn main() -> std::io::Result<()> {
+    let dir = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into()));
+    std::fs::write(
+        dir.join("retry-storm.html"),
+        headroom_html(&samples::retry_storm()),
+    )?;
+    std::fs::write(
+        dir.join("five-layers.html"),
+        headroom_html(&samples::five_layers()),
+    )?;
+    std::fs::write(dir.join("hotel.html"), simulate_html(&samples::hotel()))?;
+    std::fs::write(dir.join("calm.html"), simulate_html(&samples::calm()))
+}

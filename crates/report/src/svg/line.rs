@@ -1,0 +1,398 @@
+//! Lines over time, with a shaded trigger and reference levels.
+
+use serde_json::json;
+
+use super::axis::{self, Area};
+use super::{Figure, SPACE, block, label, pct, px, scale::Scale, segment, tip};
+use crate::format;
+use crate::html::El;
+use crate::thin::{self, Point};
+
+/// One line of a chart.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) name: &'static str,
+    /// Class that gives colour, dash and width: `offered`, `attempts`, …
+    pub(crate) class: &'static str,
+    /// Same length as the times.
+    pub(crate) values: Vec<Option<f64>>,
+    pub(crate) print: fn(f64) -> String,
+    /// Whether the area under it is filled.
+    pub(crate) filled: bool,
+}
+
+/// A level to compare with.
+#[derive(Clone, Debug)]
+pub(crate) struct Level {
+    pub(crate) at: f64,
+    pub(crate) name: String,
+}
+
+/// A chart of lines over time.
+#[derive(Debug)]
+pub(crate) struct LineChart {
+    pub(crate) id: &'static str,
+    pub(crate) title: String,
+    pub(crate) aside: String,
+    pub(crate) description: String,
+    pub(crate) height_px: f64,
+    /// Middle of each point in seconds: finite and in order.
+    pub(crate) t_s: Vec<f64>,
+    /// Width of a point.
+    pub(crate) interval_s: f64,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) trigger_s: Option<[f64; 2]>,
+    pub(crate) levels: Vec<Level>,
+    /// Whether a logarithmic axis may be chosen.
+    pub(crate) may_be_log: bool,
+    pub(crate) print_axis: fn(f64) -> String,
+}
+
+impl LineChart {
+    pub(crate) fn draw(self) -> El {
+        let area = Area {
+            top: 22.0,
+            height: self.height_px,
+        };
+        let (x, y) = (self.x_scale(), self.y_scale());
+        let mut shapes = axis::vertical(y, area, self.print_axis);
+        shapes.extend(self.trigger(x, area));
+        shapes.push(self.curves(x, y, area));
+        shapes.extend(self.levels(y, area));
+        shapes.extend(axis::horizontal(x, area, format::moment));
+        shapes.push(segment("0", area.top, "0", area.bottom()).class("cross"));
+        let mut aside = self.aside.clone();
+        if y.is_log() {
+            aside.push_str(if aside.is_empty() {
+                "logarithmic"
+            } else {
+                ", logarithmic"
+            });
+        }
+        let figure = Figure {
+            id: self.id,
+            title: self.title.clone(),
+            aside,
+            description: self.description.clone(),
+            legend: (self.lines.len() > 1).then(|| self.legend()),
+            explore: "line",
+            data: Some(self.data(x, y, area)),
+            table: Some(self.table()),
+        };
+        figure.frame("axes", area.bottom() + 26.0, shapes)
+    }
+
+    fn x_scale(&self) -> Scale {
+        let half = self.interval_s / 2.0;
+        let first = self.t_s.first().map_or(0.0, |t| t - half);
+        Scale::linear(first, self.t_s.last().map_or(1.0, |t| t + half))
+    }
+
+    fn y_scale(&self) -> Scale {
+        let values = self
+            .lines
+            .iter()
+            .flat_map(|l| l.values.iter().flatten().copied());
+        if self.may_be_log {
+            return Scale::fitting(values.chain(self.levels.iter().map(|l| l.at)));
+        }
+        let high = values.fold(0.0, f64::max);
+        // A level far above everything that happened would flatten what did.
+        let levels = self
+            .levels
+            .iter()
+            .map(|l| l.at)
+            .filter(|at| *at <= high * 4.0);
+        Scale::from_zero(levels.fold(high, f64::max))
+    }
+
+    fn trigger(&self, x: Scale, area: Area) -> Vec<El> {
+        let Some([from, to]) = format::ordered(self.trigger_s) else {
+            return Vec::new();
+        };
+        if to < x.low() || from > x.high() {
+            return Vec::new();
+        }
+        let (left, right) = (x.fraction(from), x.fraction(to));
+        let text = format!("trigger {}–{}", format::number(from), format::moment(to));
+        let (at, anchor) = if right > 0.6 {
+            (right, "end")
+        } else {
+            (left, "start")
+        };
+        let left_edge = pct(left);
+        vec![
+            block(left, right, area.top, area.height)
+                .class("trigger")
+                .child(tip(text.clone())),
+            // A short trigger must stay visible on a long axis.
+            segment(&left_edge, area.top - 6.0, &left_edge, area.bottom()).class("trigger-edge"),
+            label(pct(at), area.top - 9.0, anchor, &text).class("note"),
+        ]
+    }
+
+    fn curves(&self, x: Scale, y: Scale, area: Area) -> El {
+        let mut stretched = El::new("svg")
+            .attr("viewBox", format!("0 0 {} {}", px(SPACE), px(area.height)))
+            .attr("preserveAspectRatio", "none")
+            .attr("y", px(area.top))
+            .attr("width", "100%")
+            .attr("height", px(area.height))
+            .class("stretched")
+            .attr("aria-hidden", "true");
+        let plot = Area {
+            top: 0.0,
+            height: area.height,
+        };
+        for line in &self.lines {
+            let runs = runs(
+                &self.t_s,
+                &line.values,
+                |t| x.fraction(t) * SPACE,
+                |v| plot.y(y, v),
+            );
+            if line.filled {
+                let d: String = runs.iter().map(|run| closed(run, area.height)).collect();
+                stretched.push(
+                    El::new("path")
+                        .class(format!("fill {}", line.class))
+                        .attr("d", d),
+                );
+            }
+            let d: String = runs.iter().map(|run| open(run)).collect();
+            stretched.push(
+                El::new("path")
+                    .class(format!("line {}", line.class))
+                    .attr("d", d),
+            );
+        }
+        stretched
+    }
+
+    fn levels(&self, y: Scale, area: Area) -> Vec<El> {
+        let shown = self
+            .levels
+            .iter()
+            .filter(|l| l.at >= y.low() && l.at <= y.high());
+        shown
+            .flat_map(|level| {
+                let at = area.y(y, level.at);
+                let text_y = if at < area.top + 16.0 {
+                    at + 14.0
+                } else {
+                    at - 5.0
+                };
+                [
+                    segment("0", at, "100%", at).class("level"),
+                    label("6", text_y, "start", &level.name).class("note halo"),
+                ]
+            })
+            .collect()
+    }
+
+    fn legend(&self) -> El {
+        let items = self.lines.iter().map(|line| {
+            let sample = El::new("svg")
+                .attr("width", "30")
+                .attr("height", "10")
+                .attr("aria-hidden", "true")
+                .child(
+                    El::new("path")
+                        .class(format!("line {}", line.class))
+                        .attr("d", "M1 5H29"),
+                );
+            El::new("li").child(sample).text(line.name)
+        });
+        El::new("ul").class("legend").children(items)
+    }
+
+    /// What the script needs to name the values under the pointer: everything printed here,
+    /// so that a number looks the same wherever it stands.
+    fn data(&self, x: Scale, y: Scale, area: Area) -> serde_json::Value {
+        let spans: Vec<_> = thin::spans(self.t_s.len(), READ_POINTS).collect();
+        let moments: Vec<(f64, String)> = spans.iter().map(|s| self.moment(s.clone())).collect();
+        let lines: Vec<_> = self
+            .lines
+            .iter()
+            .map(|line| {
+                let means: Vec<Option<f64>> = spans
+                    .iter()
+                    .map(|s| line.values.get(s.clone()).and_then(thin::mean))
+                    .collect();
+                let at = |v: &Option<f64>| v.map(|v| area.y(y, v).round());
+                let text = |v: &Option<f64>| v.map(line.print);
+                json!({
+                    "name": line.name,
+                    "class": line.class,
+                    "y": means.iter().map(at).collect::<Vec<_>>(),
+                    "text": means.iter().map(text).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let place = |(t, _): &(f64, String)| (x.fraction(*t) * 1e4).round() / 1e4;
+        json!({
+            "x": moments.iter().map(place).collect::<Vec<_>>(),
+            "label": moments.iter().map(|(_, label)| label).collect::<Vec<_>>(),
+            "lines": lines,
+        })
+    }
+
+    fn table(&self) -> El {
+        let spans: Vec<_> = thin::spans(self.t_s.len(), TABLE_ROWS).collect();
+        let head = El::new("tr")
+            .child(El::new("th").attr("scope", "col").text("time"))
+            .children(
+                self.lines
+                    .iter()
+                    .map(|l| El::new("th").attr("scope", "col").text(l.name)),
+            );
+        let rows = spans.into_iter().filter(|s| !s.is_empty()).map(|span| {
+            let (_, label) = self.moment(span.clone());
+            let cells = self.lines.iter().map(|line| {
+                let mean = line.values.get(span.clone()).and_then(thin::mean);
+                El::new("td").text(mean.map_or_else(|| format::NONE.to_owned(), line.print))
+            });
+            El::new("tr")
+                .child(El::new("th").attr("scope", "row").text(label))
+                .children(cells)
+        });
+        let table = El::new("table")
+            .child(El::new("thead").child(head))
+            .child(El::new("tbody").children(rows));
+        crate::section::scrolling(&self.title, table)
+    }
+
+    /// Middle of a span of points, and its words.
+    fn moment(&self, span: std::ops::Range<usize>) -> (f64, String) {
+        let half = self.interval_s / 2.0;
+        let points = self.t_s.get(span).unwrap_or_default();
+        let first = points.first().copied().unwrap_or_default();
+        let last = points.last().copied().unwrap_or_default();
+        let (from, to) = (first - half, last + half);
+        let label = if half > 0.0 {
+            format!(
+                "{}–{}",
+                format::moment(from).replace("\u{a0}s", ""),
+                format::moment(to)
+            )
+        } else {
+            format::moment(first)
+        };
+        (f64::midpoint(first, last), label)
+    }
+}
+
+/// Unbroken runs of a line, thinned, in drawing coordinates.
+fn runs(
+    t_s: &[f64],
+    values: &[Option<f64>],
+    x: impl Fn(f64) -> f64,
+    y: impl Fn(f64) -> f64,
+) -> Vec<Vec<(f64, f64)>> {
+    let points: Vec<Point> = t_s
+        .iter()
+        .zip(values)
+        .map(|(t, value)| Point {
+            t: *t,
+            value: *value,
+        })
+        .collect();
+    let thinned = thin::min_max(&points, DRAW_BUCKETS);
+    thinned
+        .split(|p| p.value.is_none())
+        .filter(|run| !run.is_empty())
+        .map(|run| {
+            run.iter()
+                .filter_map(|p| Some((x(p.t), y(p.value?))))
+                .collect()
+        })
+        .collect()
+}
+
+fn open(run: &[(f64, f64)]) -> String {
+    // A lone point gets a stroke of no length: round caps make it a dot.
+    let mut path = String::new();
+    for (i, (x, y)) in run.iter().enumerate() {
+        path.push(if i == 0 { 'M' } else { 'L' });
+        path.push_str(&format!("{} {}", px(*x), px(*y)));
+    }
+    if run.len() == 1 { path + "h0" } else { path }
+}
+
+fn closed(run: &[(f64, f64)], floor: f64) -> String {
+    let (Some(first), Some(last)) = (run.first(), run.last()) else {
+        return String::new();
+    };
+    format!(
+        "{}L{} {}L{} {}Z",
+        open(run),
+        px(last.0),
+        px(floor),
+        px(first.0),
+        px(floor)
+    )
+}
+
+/// Columns into which a line is thinned: about a pixel each on a wide screen.
+const DRAW_BUCKETS: usize = 500;
+/// Points that can be read one by one.
+const READ_POINTS: usize = 400;
+/// Rows of the table behind a chart.
+const TABLE_ROWS: usize = 90;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(values: Vec<Option<f64>>) -> LineChart {
+        let t_s = (0..u32::try_from(values.len()).unwrap())
+            .map(|t| f64::from(t) + 0.5)
+            .collect();
+        LineChart {
+            id: "c",
+            title: "Rates".into(),
+            aside: "per second".into(),
+            description: "d".into(),
+            height_px: 100.0,
+            t_s,
+            interval_s: 1.0,
+            lines: vec![Line {
+                name: "goodput",
+                class: "goodput",
+                values,
+                print: format::rate,
+                filled: true,
+            }],
+            trigger_s: Some([1.0, 2.0]),
+            levels: vec![Level {
+                at: 90.0,
+                name: "capacity".into(),
+            }],
+            may_be_log: false,
+            print_axis: format::number,
+        }
+    }
+
+    #[test]
+    fn small_chart() {
+        let markup = chart(vec![Some(80.0), Some(0.0), None, Some(100.0)])
+            .draw()
+            .to_markup();
+        insta::assert_snapshot!(markup.replace("><", ">\n<"));
+    }
+
+    #[test]
+    fn ten_thousand_points_stay_small() {
+        let values = (0..10_000).map(|i| Some(f64::from(i % 97))).collect();
+        let markup = chart(values).draw().to_markup();
+        assert!(markup.len() < 120_000, "{}", markup.len());
+        assert!(!markup.contains("NaN"));
+    }
+
+    #[test]
+    fn one_point_and_none_at_all() {
+        assert!(chart(vec![Some(5.0)]).draw().to_markup().contains("h0"));
+        let empty = chart(Vec::new()).draw().to_markup();
+        assert!(empty.contains("<svg") && !empty.contains("NaN"));
+    }
+}
