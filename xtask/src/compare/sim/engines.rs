@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
@@ -30,6 +30,7 @@ enum Kind {
 #[derive(Deserialize)]
 struct Simulated {
     events: u64,
+    measured_s: f64,
     classes: BTreeMap<String, Class>,
     services: BTreeMap<String, Service>,
 }
@@ -89,7 +90,11 @@ impl Engine {
                 self.shape,
             ]);
             let text = output(&mut command)?;
-            return serde_json::from_str(&text).with_context(|| shown(&command));
+            let turn: Turn = serde_json::from_str(&text).with_context(|| shown(&command))?;
+            return Ok(Turn {
+                seconds: Duration::from_secs(seconds).as_secs_f64(),
+                ..turn
+            });
         }
         command.args(["simulate", &format!("compare/{workload}.yaml"), "--json"]);
         for set in [
@@ -115,6 +120,7 @@ impl Engine {
             wasted: services.map(|service| service.abandoned).sum(),
             events: result.events,
             wall_s,
+            seconds: result.measured_s,
         })
     }
 
