@@ -15,6 +15,7 @@
 //! | none | nominal |
 //! | equal | nominal/2 + U(0, nominal/2) |
 //! | full | U(0, nominal) |
+//! | exponential | exponential with mean nominal, at most c (memoryless: the retry orbit of queueing theory) |
 //! | decorrelated | s = min(c, U(b, 3 s)), s starts at b; the growth is its own |
 //!
 //! The 2015 article starts the exponential at b 2 for the first retry; most libraries, and
@@ -50,6 +51,8 @@ pub enum Jitter {
     Full,
     /// Uniform from the base to three times the previous delay.
     Decorrelated,
+    /// Exponential with the nominal delay as its mean, as retrial queues in theory have it.
+    Exponential,
 }
 
 /// A backoff schedule.
@@ -137,8 +140,11 @@ impl Backoff {
     /// The longest possible delay of retry `n`.
     #[must_use]
     pub fn longest(&self, n: u32) -> Nanos {
-        if self.jitter != Jitter::Decorrelated {
-            return self.nominal(n);
+        match self.jitter {
+            Jitter::Decorrelated => {}
+            Jitter::Exponential if self.nominal(n) == Nanos::ZERO => return Nanos::ZERO,
+            Jitter::Exponential => return self.cap,
+            Jitter::None | Jitter::Equal | Jitter::Full => return self.nominal(n),
         }
         let mut longest = self.base;
         for _ in 0..n {
@@ -164,6 +170,11 @@ impl Backoff {
         match self.jitter {
             Jitter::Equal => Nanos(nominal - nominal / 2 + below(nominal / 2, rng)),
             Jitter::Full => Nanos(below(nominal, rng)),
+            Jitter::Exponential => {
+                // 1 - u is in (0, 1], so the logarithm is finite.
+                let u = (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
+                Nanos((nominal as f64 * -libm::log(1.0 - u)) as u64).min(self.cap)
+            }
             Jitter::None | Jitter::Decorrelated => Nanos(nominal),
         }
     }
@@ -249,9 +260,9 @@ mod tests {
         #[test]
         fn a_delay_never_exceeds_its_longest(
             base in 0u64..10_000_000_000, factor in 0.1f64..10.0, cap in 1u64..20_000_000_000,
-            n in 1u32..40, kind in 0usize..4, seed: u64,
+            n in 1u32..40, kind in 0usize..5, seed: u64,
         ) {
-            let jitter = [Jitter::None, Jitter::Equal, Jitter::Full, Jitter::Decorrelated][kind];
+            let jitter = [Jitter::None, Jitter::Equal, Jitter::Full, Jitter::Decorrelated, Jitter::Exponential][kind];
             let b = Backoff::exponential(Nanos(base), factor, Nanos(cap), jitter);
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
             let mut previous = None;
