@@ -99,7 +99,7 @@ pub const BUDGETS: &[BudgetEntry] = &[
 ];
 
 fn whole(x: f64) -> Option<u32> {
-    (x >= 0.0 && x <= f64::from(u32::MAX) && x as u32 as f64 == x).then_some(x as u32)
+    (x >= 0.0 && x <= f64::from(u32::MAX) && f64::from(x as u32) == x).then_some(x as u32)
 }
 
 #[cfg(test)]

@@ -1,0 +1,126 @@
+//! The tables of `docs/system-file.md`.
+
+use damper_control::registry::{BUDGETS, Unit};
+
+use super::{Kind, Presence, Section, Tagged};
+use crate::sections::calls::CALL;
+use crate::sections::root::ROOT;
+
+const BEGIN: &str = "<!-- keys -->";
+const END: &str = "<!-- end of keys -->";
+
+/// The reference with its generated part as the tables have it now.
+#[must_use]
+pub fn rewrite(markdown: &str) -> String {
+    let Some((before, rest)) = markdown.split_once(BEGIN) else {
+        return markdown.to_owned();
+    };
+    let after = rest.split_once(END).map_or("", |(_, after)| after);
+    format!("{before}{BEGIN}\n\n{}{END}{after}", all())
+}
+
+fn all() -> String {
+    let mut found = Vec::new();
+    section(&ROOT, &mut found);
+    section(&CALL, &mut found);
+    let mut out = String::new();
+    for part in found {
+        match part {
+            Part::Section(section, tagged) => print(&mut out, section, tagged),
+            Part::Budget => budgets(&mut out),
+        }
+    }
+    out
+}
+
+enum Part {
+    Section(&'static Section, Option<&'static Tagged>),
+    Budget,
+}
+
+/// Sections in the order in which a reader meets them.
+fn section(of: &'static Section, found: &mut Vec<Part>) {
+    let known = |p: &Part| matches!(p, Part::Section(s, _) if s.name == of.name);
+    if !found.iter().any(known) {
+        found.push(Part::Section(of, None));
+        keys(of, found);
+    }
+}
+
+fn variants(of: &'static Tagged, found: &mut Vec<Part>) {
+    let known = |p: &Part| matches!(p, Part::Section(s, _) if s.name == of.section.name);
+    if !found.iter().any(known) {
+        found.push(Part::Section(of.section, Some(of)));
+        keys(of.section, found);
+    }
+}
+
+fn keys(of: &'static Section, found: &mut Vec<Part>) {
+    for key in of.keys {
+        kind(&key.kind, found);
+    }
+}
+
+fn kind(of: &'static Kind, found: &mut Vec<Part>) {
+    match of {
+        Kind::Section(s) | Kind::Optional(s) => section(s, found),
+        Kind::Tagged(t) | Kind::Keyed(t) => variants(t, found),
+        Kind::Either(kinds) => kinds.iter().for_each(|k| kind(k, found)),
+        Kind::List(k) | Kind::OneOrMany(k) | Kind::Map(_, k) => kind(k, found),
+        Kind::Budget if !found.iter().any(|p| matches!(p, Part::Budget)) => {
+            found.push(Part::Budget);
+        }
+        _ => {}
+    }
+}
+
+fn print(out: &mut String, section: &Section, tagged: Option<&Tagged>) {
+    out.push_str(&format!("### {}\n\n{}\n\n", section.name, section.doc));
+    out.push_str("| key | value | left out | |\n|---|---|---|---|\n");
+    for key in section.keys {
+        let absent = match key.presence {
+            Presence::Required => "**required**".to_owned(),
+            Presence::Default("") => String::new(),
+            Presence::Default(text) => format!("`{text}`"),
+            Presence::Otherwise(text) => text.to_owned(),
+        };
+        let value = key.kind.docs();
+        let row = format!("| `{}` | {value} | {absent} | {} |\n", key.name, key.doc);
+        out.push_str(&row);
+    }
+    out.push('\n');
+    let told = tagged.filter(|t| t.variants.iter().any(|v| !v.needs.is_empty()));
+    if let Some(tagged) = told {
+        out.push_str("| | needs | may have |\n|---|---|---|\n");
+        for variant in tagged.variants {
+            let words = |names: &[&str]| {
+                let names: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+                names.join(", ")
+            };
+            let (needs, may) = (words(variant.needs), words(variant.may));
+            out.push_str(&format!("| `{}` | {needs} | {may} |\n", variant.name));
+        }
+        out.push('\n');
+    }
+}
+
+fn budgets(out: &mut String) {
+    out.push_str("### budget\n\nHow many retries, over all calls of one caller to one callee. Without `kind` the fields change the budget of the less specific policy.\n\n");
+    for budget in BUDGETS {
+        let (name, summary, source) = (budget.name, budget.summary, budget.source);
+        out.push_str(&format!("`kind: {name}`: {summary}. Source: {source}.\n\n"));
+        out.push_str("| key | value | left out | |\n|---|---|---|---|\n");
+        for p in budget.parameters {
+            let (unit, default) = match p.unit {
+                Unit::Count => ("count", format!("{}", p.default)),
+                Unit::Percent => ("percentage", format!("{}%", p.default)),
+                _ => ("number", format!("{}", p.default)),
+            };
+            out.push_str(&format!(
+                "| `{}` | {unit} | `{default}` | {} |\n",
+                p.name, p.doc
+            ));
+        }
+        out.push('\n');
+    }
+}

@@ -1,0 +1,249 @@
+//! `services:`: queues, workers, and how they fail.
+
+use super::service_time;
+use crate::model::{Balance, Contention, OnAbandon, Order, RateLimit, Service};
+use crate::node::Entry;
+use crate::problem::Draft;
+use crate::read::{Fields, Reader, Val};
+use crate::schema::{Kind, Section, optional, otherwise, required};
+
+pub(crate) static SERVICE: Section = Section {
+    name: "service",
+    doc: "One service. `{}` is a service without limits that takes no time.",
+    keys: &[
+        optional(
+            "workers",
+            Kind::Either(&[
+                Kind::Count {
+                    min: 1,
+                    max: 1_000_000,
+                },
+                Kind::Word(&["unlimited"]),
+            ]),
+            "unlimited",
+            "attempts that each instance works on at the same time",
+        ),
+        optional(
+            "instances",
+            Kind::Count {
+                min: 1,
+                max: 10_000,
+            },
+            "1",
+            "how many there are, each with its own queue and workers",
+        ),
+        optional(
+            "balance",
+            Kind::Word(&["round-robin", "random", "least-loaded"]),
+            "round-robin",
+            "how callers choose an instance",
+        ),
+        optional(
+            "service_time",
+            service_time::KIND,
+            "0s",
+            "how long a worker needs for one attempt, without the calls it makes",
+        ),
+        optional(
+            "rate_limit",
+            Kind::Either(&[
+                Kind::Rate { zero: false },
+                Kind::Section(&RATE_LIMIT),
+                Kind::Word(&["none"]),
+            ]),
+            "none",
+            "rejects what exceeds it at once, before the queue; one limit for all instances",
+        ),
+        optional(
+            "queue",
+            Kind::Either(&[
+                Kind::Count {
+                    min: 0,
+                    max: 100_000_000,
+                },
+                Kind::Word(&["unlimited"]),
+            ]),
+            "unlimited",
+            "attempts that may wait at each instance; a full queue rejects at once",
+        ),
+        optional(
+            "order",
+            Kind::Word(&["fifo", "lifo", "priority"]),
+            "fifo",
+            "which waiting attempt is next",
+        ),
+        optional(
+            "failure",
+            Kind::Share { zero: true },
+            "0%",
+            "attempts that fail after their work",
+        ),
+        optional(
+            "error_cost",
+            Kind::Factor { min: 0.0, max: 1e6 },
+            "1x",
+            "work of a failing attempt, in service times",
+        ),
+        optional(
+            "on_abandon",
+            Kind::Word(&["finish", "skip", "cancel"]),
+            "finish",
+            "an attempt whose caller has gone: is finished all the same, is skipped when a worker takes it up, is cancelled at once",
+        ),
+        optional(
+            "contention",
+            Kind::Section(&CONTENTION),
+            "{}",
+            "how busy workers slow each other down (universal scalability law)",
+        ),
+        optional(
+            "blocking",
+            Kind::Flag,
+            "false",
+            "whether a worker stays occupied while the calls it makes are under way",
+        ),
+    ],
+};
+
+pub(crate) static RATE_LIMIT: Section = Section {
+    name: "rate-limit",
+    doc: "A token bucket. `93.6/s` alone has a burst of one second.",
+    keys: &[
+        required("rate", Kind::Rate { zero: false }, "tokens per second"),
+        otherwise(
+            "burst",
+            Kind::Number { min: 1.0, max: 1e9 },
+            "one second's worth, at least 1",
+            "largest burst in tokens",
+        ),
+    ],
+};
+
+pub(crate) static CONTENTION: Section = Section {
+    name: "contention",
+    doc: "With n busy workers an attempt takes 1 + α (n - 1) + β n (n - 1) times its service time.",
+    keys: &[
+        optional(
+            "alpha",
+            Kind::Share { zero: true },
+            "0%",
+            "contention for each other busy worker",
+        ),
+        optional(
+            "beta",
+            Kind::Share { zero: true },
+            "0%",
+            "coherence cost for each pair of busy workers",
+        ),
+    ],
+};
+
+pub(crate) fn lower(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<Service> {
+    let entries = fields.node("services").and_then(|n| n.entries());
+    let entries = entries.unwrap_or_default();
+    entries.iter().map(|entry| service(reader, entry)).collect()
+}
+
+fn service(reader: &mut Reader<'_>, entry: &Entry) -> Service {
+    let mut service = Service {
+        name: entry.key.text.clone(),
+        workers: None,
+        instances: 1,
+        balance: Balance::RoundRobin,
+        service_time: crate::model::Dist::ZERO,
+        rate_limit: None,
+        queue: None,
+        order: Order::Fifo,
+        failure: 0.0,
+        error_cost: 1.0,
+        on_abandon: OnAbandon::Finish,
+        contention: Contention::default(),
+        blocking: false,
+    };
+    let Some(f) = reader.section(&entry.value, &SERVICE, entry.key.span) else {
+        return service;
+    };
+    service.workers = reader.count32(&f, "workers");
+    service.instances = reader.count32(&f, "instances").unwrap_or(1);
+    service.balance = match reader.word(&f, "balance") {
+        Some("random") => Balance::Random,
+        Some("least-loaded") => Balance::LeastLoaded,
+        _ => Balance::RoundRobin,
+    };
+    if let Some(node) = f.node("service_time") {
+        service.service_time = service_time::lower(reader, node, f.span("service_time"))
+            .unwrap_or(service.service_time);
+    }
+    service.rate_limit = rate_limit(reader, &f);
+    service.queue = reader.count32(&f, "queue");
+    service.order = match reader.word(&f, "order") {
+        Some("lifo") => Order::Lifo,
+        Some("priority") => Order::Priority,
+        _ => Order::Fifo,
+    };
+    service.failure = reader.number(&f, "failure").unwrap_or(0.0);
+    service.error_cost = reader.number(&f, "error_cost").unwrap_or(1.0);
+    service.on_abandon = match reader.word(&f, "on_abandon") {
+        Some("skip") => OnAbandon::Skip,
+        Some("cancel") => OnAbandon::Cancel,
+        _ => OnAbandon::Finish,
+    };
+    if let Some(entry) = f.entry("contention")
+        && let Some(c) = reader.section(&entry.value, &CONTENTION, entry.key.span)
+    {
+        service.contention = Contention {
+            alpha: reader.number(&c, "alpha").unwrap_or(0.0),
+            beta: reader.number(&c, "beta").unwrap_or(0.0),
+        };
+    }
+    service.blocking = reader.flag(&f, "blocking").unwrap_or(false);
+    without_workers(reader, &service, &f);
+    service
+}
+
+fn rate_limit(reader: &mut Reader<'_>, f: &Fields<'_>) -> Option<RateLimit> {
+    let entry = f.entry("rate_limit")?;
+    let (rate, burst) = if entry.value.is_map() {
+        let limit = reader.section(&entry.value, &RATE_LIMIT, entry.key.span)?;
+        (
+            reader.number(&limit, "rate")?,
+            reader.number(&limit, "burst"),
+        )
+    } else {
+        match reader.value(f, "rate_limit")? {
+            Val::Number(rate) => (rate, None),
+            _ => return None,
+        }
+    };
+    Some(RateLimit {
+        rate,
+        burst: burst.unwrap_or_else(|| rate.max(1.0)),
+    })
+}
+
+/// What only works with a bound on workers.
+fn without_workers(reader: &mut Reader<'_>, service: &Service, f: &Fields<'_>) {
+    if service.workers.is_some() {
+        return;
+    }
+    let effects = [
+        ("queue", service.queue.is_some()),
+        ("order", service.order != Order::Fifo),
+        ("contention", service.contention != Contention::default()),
+        ("blocking", service.blocking),
+    ];
+    for (key, set) in effects {
+        if set && let Some(entry) = f.entry(key) {
+            reader.warn(
+                Draft::new(
+                    entry.key.span,
+                    format!(
+                        "`{key}` does nothing: `{}` has workers without limit",
+                        service.name
+                    ),
+                )
+                .expected("`workers:` beside it"),
+            );
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The system file from the outside.
+#![allow(missing_docs)]
+
+mod examples;
