@@ -88,6 +88,15 @@ pub(crate) fn seconds(value: f64) -> String {
     format!("{}{NBSP}{unit}", number(scaled))
 }
 
+/// A duration on an axis: the unit changes below a second only, so that decades stay round.
+pub(crate) fn seconds_on_axis(value: f64) -> String {
+    if value >= 1.0 {
+        with_unit(number(value), "\u{A0}s")
+    } else {
+        seconds(value)
+    }
+}
+
 /// A point in time: always in seconds, so that it can be compared along an axis.
 pub(crate) fn moment(value: f64) -> String {
     let Some(value) = measured(value) else {
@@ -153,7 +162,7 @@ pub(crate) fn count(value: u64) -> String {
     let plain = value.to_string();
     let mut text = String::with_capacity(plain.len() + plain.len() / 3);
     for (place, digit) in plain.chars().enumerate() {
-        if place > 0 && (plain.len() - place) % 3 == 0 {
+        if place > 0 && (plain.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -127,7 +127,7 @@ impl El {
 }
 
 fn is_void(tag: &str) -> bool {
-    matches!(tag, "meta" | "link" | "br" | "hr" | "col")
+    matches!(tag, "meta" | "link" | "br" | "wbr")
 }
 
 fn is_shape(tag: &str) -> bool {

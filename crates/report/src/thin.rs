@@ -31,7 +31,7 @@ pub(crate) fn min_max(points: &[Point], buckets: usize) -> Vec<Point> {
             valued().next(),
             valued().min_by(by_value),
             valued().max_by(by_value),
-            valued().last(),
+            valued().next_back(),
         ]
         .into_iter()
         .flatten()

@@ -12,7 +12,13 @@ use crate::svg::{Figure, label, px, tip};
 pub(crate) fn draw(graph: &Indexed<'_>, figure: Figure) -> El {
     let pairs = graph.pairs();
     let widths: Vec<f64> = graph.nodes.iter().map(width).collect();
-    let placed = place(&Layers::new(graph.nodes.len(), &pairs), &widths, &pairs);
+    let label_px = graph
+        .edges
+        .iter()
+        .map(|e| words(e.call).2)
+        .fold(0.0, f64::max);
+    let layers = Layers::new(graph.nodes.len(), &pairs);
+    let placed = place(&layers, &widths, &pairs, label_px);
     let mut canvas = Canvas {
         graph,
         placed: &placed,
@@ -23,13 +29,17 @@ pub(crate) fn draw(graph: &Indexed<'_>, figure: Figure) -> El {
             .fold(0.0, f64::max),
         lowest: placed.height,
         taken: placed.nodes.clone(),
+        curves: Vec::new(),
     };
     let mut lines = Vec::new();
     let mut labels = Vec::new();
     for (index, edge) in graph.edges.iter().enumerate() {
         let (line, curve) = canvas.line(index, edge);
         lines.push(line);
-        labels.extend(canvas.label(edge, &curve));
+        canvas.curves.push(curve);
+    }
+    for (index, edge) in graph.edges.iter().enumerate() {
+        labels.extend(canvas.label(index, edge));
     }
     let nodes: Vec<El> = graph
         .nodes
@@ -86,6 +96,8 @@ struct Canvas<'a> {
     lowest: f64,
     /// What labels must not cover.
     taken: Vec<Spot>,
+    /// By edge.
+    curves: Vec<Curve>,
 }
 
 /// A drawn edge: points along it, for its label.
@@ -182,37 +194,44 @@ impl Canvas<'_> {
         text
     }
 
-    /// Retry limit over the line, timeout under it, where there is room; where there is
-    /// none, pointing at the line and the table still say it.
-    fn label(&mut self, edge: &Edge<'_>, curve: &[(f64, f64)]) -> Option<El> {
-        let mut above = retries(&edge.call.limit);
-        if edge.call.in_loop {
-            above = format!("↻ {above}");
-        }
-        let below = edge.call.timeout_s.map(|_| timeout(edge.call));
-        let wide = format::width_px(&above, FONT_PX)
-            .max(below.as_ref().map_or(0.0, |b| format::width_px(b, FONT_PX)));
-        let (x, y) = POSITIONS.iter().find_map(|share| {
-            let at = curve.get((share * as_f64(curve.len())) as usize)?;
-            let spot = Spot {
-                x: at.0 - wide / 2.0,
-                middle: at.1,
-                width: wide,
-                height: 30.0,
-            };
-            let free = spot.x >= 0.0 && !self.taken.iter().any(|t| t.covers(spot));
-            free.then(|| {
-                self.taken.push(spot);
-                *at
-            })
-        })?;
-        self.lowest = self.lowest.max(y + 16.0);
+    /// Retry limit over the line, timeout under it, where it is nearest to its own line and
+    /// farthest from others. Without any room, pointing at the line and the table still say it.
+    fn label(&mut self, index: usize, edge: &Edge<'_>) -> Option<El> {
+        let (above, below, wide) = words(edge.call);
+        let curve = self.curves.get(index)?;
+        let spot_at = |at: &(f64, f64)| Spot {
+            x: at.0 - wide / 2.0,
+            middle: at.1,
+            width: wide,
+            height: LABEL_HEIGHT,
+        };
+        let free = |spot: &Spot| spot.x >= 0.0 && !self.taken.iter().any(|t| t.covers(*spot));
+        let others = |spot: Spot| {
+            let foreign = self.curves.iter().enumerate().filter(|(i, _)| *i != index);
+            foreign
+                .flat_map(|(_, c)| c)
+                .filter(|p| spot.contains(**p))
+                .count()
+        };
+        let steep = |i: usize| match (curve.get(i.saturating_sub(1)), curve.get(i + 1)) {
+            (Some(a), Some(b)) => ((b.1 - a.1).abs() * 3.0) as usize,
+            _ => 0,
+        };
+        let from_middle = |i: usize| i.abs_diff(curve.len() / 2);
+        let (_, spot, x) = curve
+            .iter()
+            .enumerate()
+            .map(|(i, at)| (i, spot_at(at), at.0))
+            .filter(|(_, spot, _)| free(spot))
+            .min_by_key(|(i, spot, _)| (others(*spot) * 8 + from_middle(*i) + steep(*i), *i))?;
+        self.taken.push(spot);
+        self.lowest = self.lowest.max(spot.bottom());
         let class = if edge.call.in_loop {
             "edge-label loop"
         } else {
             "edge-label"
         };
-        let gap = self.weight(edge.call) / 2.0;
+        let (y, gap) = (spot.middle, self.weight(edge.call) / 2.0);
         let mut group =
             El::new("g")
                 .class(class)
@@ -222,6 +241,18 @@ impl Canvas<'_> {
         }
         Some(group)
     }
+}
+
+/// The two lines of a call's label, and how wide they are.
+fn words(call: &GraphEdge) -> (String, Option<String>, f64) {
+    let mut above = retries(&call.limit);
+    if call.in_loop {
+        above = format!("↻ {above}");
+    }
+    let below = call.timeout_s.map(|_| timeout(call));
+    let width = |text: &str| format::width_px(text, FONT_PX);
+    let wide = width(&above).max(below.as_deref().map_or(0.0, width));
+    (above, below, wide)
 }
 
 fn node_shape(node: &Node, spot: Spot) -> El {
@@ -289,7 +320,7 @@ fn node_facts(node: &Node) -> String {
 
 fn node_says(node: &Node) -> String {
     let mut text = node.name.clone();
-    if !node.kind.is_empty() {
+    if !node.kind.is_empty() && node.kind != node.name {
         text.push_str(&format!(" ({})", node.kind));
     }
     if let Some(a) = node.amplification.and_then(format::measured) {
@@ -300,6 +331,7 @@ fn node_says(node: &Node) -> String {
     }
     match node.capacity_rps.and_then(format::measured) {
         Some(capacity) => text.push_str(&format!(", serves {}", format::rate(capacity))),
+        None if node.kind == "client" => {}
         None => text.push_str(", no limit"),
     }
     text
@@ -348,9 +380,9 @@ fn cubic([a, b, c, d]: [(f64, f64); 4]) -> String {
 }
 
 fn samples([a, b, c, d]: [(f64, f64); 4]) -> Curve {
-    (0..=20)
+    (0..=SAMPLES)
         .map(|k| {
-            let t = f64::from(k) / 20.0;
+            let t = f64::from(k) / f64::from(SAMPLES);
             let s = 1.0 - t;
             let mix = |a: f64, b: f64, c: f64, d: f64| {
                 a * s * s * s + b * 3.0 * s * s * t + c * 3.0 * s * t * t + d * t * t * t
@@ -358,10 +390,6 @@ fn samples([a, b, c, d]: [(f64, f64); 4]) -> Curve {
             (mix(a.0, b.0, c.0, d.0), mix(a.1, b.1, c.1, d.1))
         })
         .collect()
-}
-
-fn as_f64(len: usize) -> f64 {
-    f64::from(u32::try_from(len).unwrap_or(u32::MAX))
 }
 
 fn arrow_heads() -> El {
@@ -381,9 +409,11 @@ fn arrow_heads() -> El {
 }
 
 const FONT_PX: f64 = 11.5;
+/// Points along a curve, to keep labels off it.
+const SAMPLES: u32 = 48;
 const MOST_CHARS: usize = 22;
-/// Where along an edge a label is tried, in this order.
-const POSITIONS: [f64; 7] = [0.5, 0.42, 0.58, 0.34, 0.66, 0.27, 0.73];
+/// Two lines and the edge between them.
+const LABEL_HEIGHT: f64 = 32.0;
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! The capacity bar: where the system heals by itself, where it does not, where it runs.
+//! The capacity bar: where the systemarks.iter().map(|m| format!("{}{}", m.text, m.more)).collect()|m| format!("{}{}", m.text, m.more)).collect() heals by itself, where it does not, where it runs.
 
 use super::{cell, name_cell, section, table};
 use crate::format;
@@ -74,15 +74,15 @@ fn marks(
 ) -> Vec<Mark> {
     let mark = |class: &'static str, at: Option<f64>, interval: Option<[f64; 2]>| {
         let at = at?;
-        let mut text = format!("{class} {}", format::rate(at));
-        if let Some(interval) = format::interval(interval, format::number) {
-            text.push_str(&format!(" ({interval})"));
-        }
+        let more = format::interval(interval, format::number)
+            .map_or_else(String::new, |interval| format!(" ({interval})"));
+        let text = format!("{class} {}", format::rate(at));
         Some(Mark {
             at,
             interval,
             class,
             text,
+            more,
         })
     };
     [
@@ -96,7 +96,10 @@ fn marks(
 }
 
 fn describe(marks: &[Mark]) -> String {
-    let values: Vec<&str> = marks.iter().map(|m| m.text.as_str()).collect();
+    let values: Vec<String> = marks
+        .iter()
+        .map(|m| format!("{}{}", m.text, m.more))
+        .collect();
     format!(
         "A bar from zero, divided into bands of load. Marked: {}.",
         values.join("; ")

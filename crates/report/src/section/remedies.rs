@@ -18,7 +18,8 @@ pub(crate) fn part(result: &Headroom) -> Option<El> {
         section("remedies", "What changes it, and at what price")
             .child(El::new("p").class("lead").text(
             "Price: the change in success under a 1\u{a0}% transient error rate without overload. \
-             Each change is a command-line argument; combine them and run again.",
+             The mark on a bar is hidden capacity as it is now. Each \
+             change is a command-line argument; combine them and run again.",
         ));
     let part = part.child(list(result));
     Some(match plane(result) {
@@ -145,10 +146,26 @@ fn apply(remedy: &Remedy) -> Option<El> {
         .map(|set| format!("--set {}", shell_word(set)))
         .collect();
     (!words.is_empty()).then(|| {
-        El::new("div")
-            .class("copy")
-            .child(El::new("code").attr("tabindex", "0").text(words.join(" ")))
+        El::new("div").class("copy").child(breakable(
+            El::new("code").attr("tabindex", "0"),
+            &words.join(" "),
+        ))
     })
+}
+
+/// Text that may be broken behind the dots and equal signs of a path.
+fn breakable(place: El, text: &str) -> El {
+    let mut place = place;
+    let mut piece = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        piece.push(c);
+        let word_next = letters.peek().is_some_and(|next| next.is_alphabetic());
+        if c == '=' || (c == '.' && word_next) {
+            place = place.text(std::mem::take(&mut piece)).child(El::new("wbr"));
+        }
+    }
+    place.text(piece)
 }
 
 /// Quoted for a shell where it needs to be.
@@ -196,7 +213,7 @@ fn plane(result: &Headroom) -> Option<El> {
         spots,
         print_x: format::number,
         print_y: format::number,
-        x_name: "success lost under 1\u{a0}% errors, percentage points →",
+        x_name: "price: success lost, percentage points →",
         y_name: "↑ hidden capacity gained, per second",
     };
     Some(figure.frame("axes", Scatter::HEIGHT_PX, scatter.draw()))

@@ -9,7 +9,12 @@ use super::section;
 
 /// The part. `suspect` is the service whose queue is looked at first, if it is known.
 pub(crate) fn part(run: &Simulation, graph: &Graph, suspect: Option<&str>) -> El {
-    let part = section("timeline", "What happened around the trigger");
+    let heading = if run.series.trigger_s.is_some() {
+        "What happened around the trigger"
+    } else {
+        "What happened over time"
+    };
+    let part = section("timeline", heading);
     let order = order(&run.series);
     if order.is_empty() {
         return part.child(El::new("p").class("empty").text("No series was recorded."));
@@ -61,7 +66,7 @@ fn rates(series: &Series, order: &[usize], load: f64) -> El {
             .collect::<Vec<_>>()
             .join(" ")
     );
-    chart(
+    let mut rates = chart(
         series,
         order,
         "rates",
@@ -69,13 +74,22 @@ fn rates(series: &Series, order: &[usize], load: f64) -> El {
         "per second",
         description,
         lines,
-    )
-    .height(230.0)
-    .draw()
+    );
+    rates.height_px = 230.0;
+    // On a linear axis a large amplification would press all other lines into the floor.
+    let most = |values: &[f64]| {
+        values
+            .iter()
+            .copied()
+            .filter(|v| v.is_finite())
+            .fold(0.0, f64::max)
+    };
+    rates.may_be_log = most(&series.attempts_rps) > 20.0 * most(&series.offered_rps);
+    rates.draw()
 }
 
-fn queue<'a>(
-    name: &'a str,
+fn queue(
+    name: &str,
     service: &ServiceSeries,
     series: &Series,
     order: &[usize],
@@ -116,7 +130,7 @@ fn queue<'a>(
             .into_iter()
             .collect();
         delays.may_be_log = true;
-        delays.print_axis = format::seconds;
+        delays.print_axis = format::seconds_on_axis;
         drawings.push(delays.draw());
     }
     if waiting.values.iter().any(Option::is_some) {
@@ -132,6 +146,8 @@ fn queue<'a>(
             vec![waiting],
         );
         lengths.height_px = 110.0;
+        // Half an attempt cannot wait.
+        lengths.least_high = 4.0;
         drawings.push(lengths.draw());
     }
     drawings
@@ -160,14 +176,8 @@ fn chart(
         trigger_s: series.trigger_s,
         levels: Vec::new(),
         may_be_log: false,
+        least_high: 0.0,
         print_axis: format::number,
-    }
-}
-
-impl LineChart {
-    fn height(mut self, height_px: f64) -> Self {
-        self.height_px = height_px;
-        self
     }
 }
 
@@ -197,7 +207,7 @@ fn extent(line: &Line, order: &[usize], series: &Series) -> String {
     };
     let least = valued().min_by(|a, b| a.1.total_cmp(&b.1));
     let most = valued().max_by(|a, b| a.1.total_cmp(&b.1));
-    match (valued().next(), least, most, valued().last()) {
+    match (valued().next(), least, most, valued().next_back()) {
         (Some(first), Some(least), Some(most), Some(last)) => format!(
             "{}: {} at first, least {} at {}, most {} at {}, {} at last.",
             line.name,

@@ -232,6 +232,7 @@ fn headroom_figures(result: &Headroom) -> Vec<Fact> {
             "load",
             format::rate(result.load_rps),
             match exposure {
+                Some(e) if e >= 1.0 => format!("{} hidden capacity", format::times(e + 1.0)),
                 Some(e) if e > 0.0 => format!("{} above hidden", format::percent(e)),
                 Some(e) => format!("{} below hidden", format::percent(-e)),
                 None => String::new(),

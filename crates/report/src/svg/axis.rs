@@ -38,7 +38,7 @@ pub(crate) fn vertical(scale: Scale, area: Area, print: fn(f64) -> String) -> Ve
 pub(crate) fn horizontal(scale: Scale, area: Area, print: fn(f64) -> String) -> Vec<El> {
     let y = area.bottom();
     let mut shapes = vec![segment("0", y, "100%", y).class("base")];
-    let values: Vec<(f64, String)> = scale.ticks(10).into_iter().map(|v| (v, print(v))).collect();
+    let values: Vec<(f64, String)> = scale.ticks(12).into_iter().map(|v| (v, print(v))).collect();
     let crowded = values.len() > 5;
     for (place, (value, text)) in values.into_iter().enumerate() {
         let x = pct(scale.fraction(value));

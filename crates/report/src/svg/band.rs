@@ -22,6 +22,8 @@ pub(crate) struct Mark {
     /// `hidden`, `advertised`, `load`.
     pub(crate) class: &'static str,
     pub(crate) text: String,
+    /// More of it, where there is room.
+    pub(crate) more: String,
 }
 
 /// A bar divided into bands.
@@ -79,7 +81,7 @@ impl BandChart {
                 .class("hatch")
                 .attr("fill", format!("url(#hatch-{})", band.name)),
         ];
-        let needs = format::width_px(band.name, 12.0) + 16.0;
+        let needs = format::width_px(band.name, 12.0) + 8.0;
         if (to - from) * WIDE_PX >= needs {
             let roomy = if (to - from) * NARROW_PX >= needs {
                 ""
@@ -132,12 +134,13 @@ impl BandChart {
         let mut group = El::new("g")
             .class(format!("mark {}", mark.class))
             .attr("tabindex", "-1")
-            .child(tip(mark.text.clone()))
+            .child(tip(format!("{}{}", mark.text, mark.more)))
             .child(segment(&x, top + 4.0, &x, area.bottom()).class("pole"))
             .child(
                 label(x.clone(), top + 14.0, anchor, &mark.text)
                     .attr("dx", dx)
-                    .class("halo"),
+                    .class("halo")
+                    .child(El::new("tspan").class("roomy").text(mark.more.clone())),
             );
         if let Some([low, high]) = format::ordered(mark.interval) {
             let (low, high) = (
@@ -217,6 +220,7 @@ mod tests {
                     interval: Some([at - 3.0, at + 3.0]),
                     class,
                     text: (*class).to_owned(),
+                    more: " (interval)".to_owned(),
                 })
                 .collect(),
             print_axis: format::rate,

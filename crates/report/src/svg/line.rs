@@ -45,6 +45,8 @@ pub(crate) struct LineChart {
     pub(crate) levels: Vec<Level>,
     /// Whether a logarithmic axis may be chosen.
     pub(crate) may_be_log: bool,
+    /// The vertical axis reaches at least so high, if it is linear.
+    pub(crate) least_high: f64,
     pub(crate) print_axis: fn(f64) -> String,
 }
 
@@ -103,7 +105,7 @@ impl LineChart {
             .iter()
             .map(|l| l.at)
             .filter(|at| *at <= high * 4.0);
-        Scale::from_zero(levels.fold(high, f64::max))
+        Scale::from_zero(levels.fold(high, f64::max).max(self.least_high))
     }
 
     fn trigger(&self, x: Scale, area: Area) -> Vec<El> {
@@ -182,12 +184,43 @@ impl LineChart {
                 } else {
                     at - 5.0
                 };
+                // On the side where the lines keep away from it.
+                let at_end = self.distance(y, area, at, true) > self.distance(y, area, at, false);
+                let (x, dx, anchor) = if at_end {
+                    ("100%", "-6", "end")
+                } else {
+                    ("0", "6", "start")
+                };
                 [
                     segment("0", at, "100%", at).class("level"),
-                    label("6", text_y, "start", &level.name).class("note halo"),
+                    label(x, text_y, anchor, &level.name)
+                        .attr("dx", dx)
+                        .class("note halo"),
                 ]
             })
             .collect()
+    }
+
+    /// How near the lines come to a height, in the last or the first third.
+    fn distance(&self, y: Scale, area: Area, at: f64, last: bool) -> f64 {
+        let third = self.t_s.len() / 3;
+        let near = |line: &Line| {
+            let (first, end) = if last {
+                (
+                    line.values.len() - third.min(line.values.len()),
+                    line.values.len(),
+                )
+            } else {
+                (0, third.min(line.values.len()))
+            };
+            let values = line.values.get(first..end).unwrap_or_default();
+            values
+                .iter()
+                .flatten()
+                .map(|v| (area.y(y, *v) - at).abs())
+                .fold(f64::INFINITY, f64::min)
+        };
+        self.lines.iter().map(near).fold(f64::INFINITY, f64::min)
     }
 
     fn legend(&self) -> El {
@@ -369,6 +402,7 @@ mod tests {
                 name: "capacity".into(),
             }],
             may_be_log: false,
+            least_high: 0.0,
             print_axis: format::number,
         }
     }

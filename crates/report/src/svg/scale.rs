@@ -32,7 +32,7 @@ impl Scale {
             1.0
         };
         let step = nice_step(high / 4.0);
-        Self::linear(0.0, (high * 1.001 / step).ceil() * step)
+        Self::linear(0.0, (high * (1.0 - 1e-9) / step).ceil() * step)
     }
 
     /// Over all values and zero, its ends on round numbers.
@@ -42,8 +42,8 @@ impl Scale {
         let high = finite.fold(0.0, f64::max);
         let step = nice_step((high - low) / 4.0);
         Self::linear(
-            (low * 1.001 / step).floor() * step,
-            (high * 1.001 / step).ceil() * step,
+            (low * (1.0 - 1e-9) / step).floor() * step,
+            (high * (1.0 - 1e-9) / step).ceil() * step,
         )
     }
 
@@ -54,7 +54,7 @@ impl Scale {
         let low = positive.fold(f64::INFINITY, f64::min);
         if low.is_finite() && high / low > 1000.0 {
             let floor = low.max(high * 1e-6).log10().floor();
-            let ceiling = (high * 1.001).log10().ceil();
+            let ceiling = (high * (1.0 - 1e-9)).log10().ceil();
             Self {
                 low: 10_f64.powf(floor),
                 high: 10_f64.powf(ceiling),

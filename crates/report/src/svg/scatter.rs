@@ -1,4 +1,4 @@
-//! Numbered points in a plane, moved apart where they would cover each other.
+//! Numbered points in a plane, the numbers moved apart where they would cover each other.
 
 use super::axis::{self, Area};
 use super::{label, pct, px, scale::Scale, segment, tip};
@@ -8,7 +8,7 @@ use crate::html::El;
 /// One point.
 #[derive(Clone, Debug)]
 pub(crate) struct Spot {
-    /// Printed in it, and in the table it belongs to.
+    /// Printed beside it, and in the table it belongs to.
     pub(crate) number: usize,
     pub(crate) x: f64,
     pub(crate) y: f64,
@@ -56,44 +56,50 @@ impl Scatter {
         shapes.push(label("0", AREA.top - 12.0, "start", self.y_name).class("note"));
         shapes.push(label("100%", AREA.bottom() + 36.0, "end", self.x_name).class("note"));
 
-        let true_places: Vec<(f64, f64)> = self
+        let places: Vec<(f64, f64)> = self
             .spots
             .iter()
             .map(|s| (x.fraction(s.x), AREA.y(y, s.y)))
             .collect();
-        let places = apart(&true_places);
-        for (spot, (fraction, at_y)) in self.spots.iter().zip(&true_places) {
+        for (spot, (fraction, at_y)) in self.spots.iter().zip(&places) {
             shapes.extend(whiskers(spot, x, y, *fraction, *at_y));
         }
-        for ((spot, (fraction, true_y)), place_y) in self.spots.iter().zip(&true_places).zip(places)
-        {
-            let at = pct(*fraction);
-            let mut group = El::new("g")
-                .class("spot")
-                .attr("tabindex", "-1")
-                .child(tip(&*spot.says));
-            if (place_y - true_y).abs() > 0.5 {
-                group.push(segment(&at, *true_y, &at, place_y).class("pole"));
-                group.push(
-                    El::new("circle")
-                        .attr("cx", at.clone())
-                        .attr("cy", px(*true_y))
-                        .attr("r", "3")
-                        .class("knob"),
-                );
-            }
-            group.push(
-                El::new("circle")
-                    .attr("cx", at.clone())
-                    .attr("cy", px(place_y))
-                    .attr("r", px(RADIUS_PX))
-                    .class("disc"),
-            );
-            group.push(label(at, place_y + 4.0, "middle", &spot.number.to_string()));
-            shapes.push(group);
+        let labels = beside(&places);
+        for ((spot, place), (dx, dy)) in self.spots.iter().zip(&places).zip(labels) {
+            shapes.push(mark(spot, *place, dx, dy));
         }
         shapes
     }
+}
+
+fn mark(spot: &Spot, (fraction, y): (f64, f64), dx: f64, dy: f64) -> El {
+    let at = pct(fraction);
+    let shift = format!("translate({} 0)", px(dx));
+    let mut group = El::new("g")
+        .class("spot")
+        .attr("tabindex", "-1")
+        .child(tip(&*spot.says));
+    if dy != 0.0 {
+        // From the dot to its number: a line across a stretched axis needs two halves, one
+        // along the number's column and one to the dot.
+        group.push(
+            segment(&at, y, &at, y + dy)
+                .class("pole")
+                .attr("transform", shift.clone()),
+        );
+    }
+    group.push(
+        El::new("circle")
+            .attr("cx", at.clone())
+            .attr("cy", px(y))
+            .attr("r", px(DOT_PX))
+            .class("disc"),
+    );
+    group.child(
+        label(at, y + dy + 4.5, "middle", &spot.number.to_string())
+            .attr("transform", shift)
+            .class("halo"),
+    )
 }
 
 fn whiskers(spot: &Spot, x: Scale, y: Scale, fraction: f64, at_y: f64) -> Vec<El> {
@@ -109,55 +115,83 @@ fn whiskers(spot: &Spot, x: Scale, y: Scale, fraction: f64, at_y: f64) -> Vec<El
     shapes
 }
 
-/// New heights for points that would cover each other on a phone: the first keeps its place,
-/// later ones go to the nearest free one above or below.
-fn apart(places: &[(f64, f64)]) -> Vec<f64> {
-    let mut taken: Vec<(f64, f64)> = Vec::new();
-    for (x, y) in places {
-        let free = |candidate: f64| {
-            taken.iter().all(|(tx, ty)| {
-                let (dx, dy) = ((tx - x) * NARROW_PX, ty - candidate);
-                dx.hypot(dy) >= RADIUS_PX * 2.0 + 1.0
-            })
+/// Where the number of each dot stands, as an offset from it: right or left of it, higher or
+/// lower, at the nearest place where it covers neither a dot nor another number at any of
+/// the widths that are laid out for.
+fn beside(dots: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+    for (x, y) in dots {
+        let free = |dx: f64, dy: f64| {
+            let inside = (AREA.top - 8.0..=AREA.bottom() - 6.0).contains(&(y + dy));
+            let clear = |width: f64, other: f64, shift: f64, other_y: f64, reach: f64| {
+                let across = (other - x) * width + shift - dx;
+                across.abs() >= reach || (other_y - y - dy).abs() >= reach
+            };
+            inside
+                && WIDTHS_PX.iter().all(|w| {
+                    dots.iter()
+                        .all(|(ox, oy)| clear(*w, *ox, 0.0, *oy, DOT_PX + 7.0))
+                        && taken
+                            .iter()
+                            .all(|(ox, shift, oy)| clear(*w, *ox, *shift, *oy, 14.0))
+                })
         };
-        let candidates = (0..60_u32).flat_map(|step| {
+        let offsets = (0..50_u32).flat_map(|step| {
             let away = f64::from(step) * 4.0;
-            [y + away, y - away]
+            [
+                (BESIDE_PX, -away),
+                (-BESIDE_PX, -away),
+                (BESIDE_PX, away),
+                (-BESIDE_PX, away),
+            ]
         });
-        let inside = |c: &f64| (AREA.top..=AREA.bottom()).contains(c);
-        let place = candidates.filter(inside).find(|c| free(*c)).unwrap_or(*y);
-        taken.push((*x, place));
+        let (dx, dy) = offsets
+            .into_iter()
+            .find(|(dx, dy)| free(*dx, *dy))
+            .unwrap_or((BESIDE_PX, 0.0));
+        taken.push((*x, dx, y + dy));
     }
-    taken.into_iter().map(|(_, y)| y).collect()
+    taken
+        .iter()
+        .zip(dots)
+        .map(|((_, dx, at), (_, y))| (*dx, at - y))
+        .collect()
 }
 
 const AREA: Area = Area {
     top: 28.0,
     height: 240.0,
 };
-const RADIUS_PX: f64 = 10.0;
-/// The narrowest plot that is laid out for.
-const NARROW_PX: f64 = 270.0;
+const DOT_PX: f64 = 5.0;
+const BESIDE_PX: f64 = 13.0;
+/// Widths of the plot, from a phone to the widest page.
+const WIDTHS_PX: [f64; 6] = [270.0, 330.0, 420.0, 560.0, 760.0, 960.0];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn equal_points_are_moved_apart_and_stay_inside() {
-        let heights = apart(&[(0.5, 30.0); 9]);
-        for (i, a) in heights.iter().enumerate() {
-            assert!((AREA.top..=AREA.bottom()).contains(a));
-            for b in &heights[..i] {
-                assert!((a - b).abs() >= 20.0, "{heights:?}");
+    fn numbers_of_equal_points_do_not_cover_each_other() {
+        let offsets = beside(&[(0.5, 60.0); 9]);
+        for (i, (ax, ay)) in offsets.iter().enumerate() {
+            for (bx, by) in &offsets[..i] {
+                assert!(
+                    (ax - bx).abs() >= 14.0 || (ay - by).abs() >= 14.0,
+                    "{offsets:?}"
+                );
             }
         }
-        assert_eq!(heights[0], 30.0);
     }
 
     #[test]
-    fn a_crowd_that_cannot_be_moved_apart_is_drawn_anyway() {
-        assert_eq!(apart(&[(0.5, 100.0); 60]).len(), 60);
+    fn a_lone_point_has_its_number_at_its_right() {
+        assert_eq!(beside(&[(0.5, 100.0)]), [(BESIDE_PX, 0.0)]);
+    }
+
+    #[test]
+    fn a_crowd_without_room_is_drawn_anyway() {
+        assert_eq!(beside(&[(0.5, 100.0); 90]).len(), 90);
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub fn retry_storm() -> Headroom {
             ],
             edges: vec![edge("client", "db", &[1], Some(537.0), true)],
         },
-        shown: Some(storm_run(&["db"], 270.0, 300.0, 182)),
+        shown: Some(storm_run(&["db"], 270.0, 300.0, 1.99, 182)),
         shown_load_rps: 270.0,
         replications: 8,
         simulated_requests: 4_812_440,
@@ -82,7 +82,7 @@ pub fn five_layers() -> Headroom {
             "Three attempts at each of five layers multiply to 243 attempts at store.".into();
     }
     result.graph = Graph { nodes, edges };
-    result.shown = Some(storm_run(&["store"], 1000.0, 3000.0, 240));
+    result.shown = Some(storm_run(&["store"], 1000.0, 3000.0, 243.0, 240));
     result.shown_load_rps = 1000.0;
     for remedy in &mut result.remedies {
         remedy.hidden_rps = remedy.hidden_rps.map(|h| h * 6.6);
@@ -119,7 +119,7 @@ pub fn hotel() -> Simulate {
         edge("profile", "memcached-profile", &[0, 0], Some(590.0), false),
     ];
     let names: Vec<&str> = services.iter().map(|s| s.0).collect();
-    let mut run = storm_run(&names, 300.0, 210.0, 150);
+    let mut run = storm_run(&names, 270.0, 300.0, 1.74, 150);
     run.state = "metastable".into();
     Simulate {
         origin: origin("hotel-reservation", "examples/hotel-reservation.yaml"),
@@ -131,7 +131,7 @@ pub fn hotel() -> Simulate {
 
 /// A healthy run without a trigger.
 pub fn calm() -> Simulate {
-    let mut run = storm_run(&["api", "db"], 120.0, 1e9, 60);
+    let mut run = storm_run(&["api", "db"], 120.0, 1e9, 1.0, 60);
     run.state = "stable".into();
     run.recovery_s = None;
     run.reason = "Goodput stayed above 99 % of the offered load.".into();
@@ -273,10 +273,17 @@ fn remedies() -> Vec<Remedy> {
 
 /// A storm by arithmetic: offered load, an outage of 2 s at 60 s, a queue that outgrows the
 /// timeout, attempts twice the load from then on.
-fn storm_run(names: &[&str], load: f64, capacity: f64, seconds: u32) -> Simulation {
+fn storm_run(
+    names: &[&str],
+    load: f64,
+    capacity: f64,
+    amplification: f64,
+    seconds: u32,
+) -> Simulation {
+    let outage = if amplification > 100.0 { 30.0 } else { 2.0 };
     let mut series = Series {
         interval_s: 1.0,
-        trigger_s: Some([60.0, 62.0]),
+        trigger_s: Some([60.0, 60.0 + outage]),
         ..Series::default()
     };
     let (mut queue, mut service) = (0.0_f64, ServiceSeries::default());
@@ -285,8 +292,12 @@ fn storm_run(names: &[&str], load: f64, capacity: f64, seconds: u32) -> Simulati
         let wave = ((t * 12.9898).sin() * 43_758.547).fract() * 0.06;
         let offered = load * (1.0 + wave);
         let late = queue / capacity > 1.0;
-        let attempts = if late { offered * 1.99 } else { offered };
-        let served = if (60.0..62.0).contains(&t) {
+        let attempts = if late {
+            offered * amplification
+        } else {
+            offered
+        };
+        let served = if (60.0..60.0 + outage).contains(&t) {
             0.0
         } else {
             capacity.min(queue + attempts)
