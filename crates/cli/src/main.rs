@@ -1,2 +1,44 @@
-//! Damper command line.
-fn main() {}
+//! The `damper` command.
+
+mod args;
+mod command;
+mod convert;
+mod interrupt;
+mod print;
+mod progress;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+/// Exit codes, documented in `damper --help`.
+pub(crate) mod exit {
+    /// All is well, or no gate was asked for.
+    pub(crate) const OK: u8 = 0;
+    /// A gate (`--fail-on`) failed.
+    pub(crate) const GATE: u8 = 1;
+    /// The question could not be answered: bad input, impossible settings, an unwritable file.
+    pub(crate) const ERROR: u8 = 2;
+    /// Interrupted; what had been measured was printed.
+    pub(crate) const INTERRUPTED: u8 = 130;
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let result = match &args.command {
+        Command::Headroom(a) => command::headroom::run(a),
+        Command::Simulate(a) => command::simulate::run(a),
+        Command::Check(a) => command::check::run(a),
+        Command::Schema => command::schema::run(),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            print::error(&error);
+            ExitCode::from(exit::ERROR)
+        }
+    }
+}

@@ -1,7 +1,9 @@
 //! What a healthy system needs: attempts per request and service without failures, retries
 //! or cold caches. The denominator of amplification, and the floor of calls per request.
 
-use damper_system::model::{Call, Routes, Step, System, Target, Work};
+use std::collections::HashMap;
+
+use damper_system::model::{Call, Caller, Routes, ServiceId, Step, System, Target, Work};
 
 /// By class, by service: attempts per request when all is well.
 pub(crate) fn floor(system: &System) -> Vec<Vec<f64>> {
@@ -60,4 +62,81 @@ fn routed(system: &System, routes: &Routes, class: usize) -> Vec<f64> {
         wave = next;
     }
     visits
+}
+
+/// Calls per execution of the caller when all is well, for every edge of the system.
+#[must_use]
+pub fn calls_per_execution(system: &System) -> Vec<f64> {
+    let mut calls: HashMap<(Caller, Target), f64> = HashMap::new();
+    let mut executions: HashMap<Caller, f64> = HashMap::new();
+    let total = system.total_load().max(f64::MIN_POSITIVE);
+    let share = |class: usize| system.load[class].mean() / total;
+    executions.insert(Caller::Client, (0..system.classes.len()).map(share).sum());
+    match &system.work {
+        Work::Requests(types) => {
+            for request in types {
+                let weight = (0..system.classes.len())
+                    .map(|c| share(c) * request.share[c])
+                    .sum();
+                count(
+                    system,
+                    Caller::Client,
+                    &request.steps,
+                    weight,
+                    &mut calls,
+                    &mut executions,
+                );
+            }
+        }
+        Work::Routes(routes) => {
+            for (class, visits) in floor(system).iter().enumerate() {
+                for (to, p) in &routes.entry[class] {
+                    *calls
+                        .entry((Caller::Client, Target::Service(*to)))
+                        .or_default() += share(class) * p;
+                }
+                for (from, row) in routes.rows[class].iter().enumerate() {
+                    let caller = Caller::Service(ServiceId(from as u32));
+                    let weight = share(class) * visits[from];
+                    *executions.entry(caller).or_default() += weight;
+                    for (to, p) in row {
+                        *calls.entry((caller, Target::Service(*to))).or_default() += weight * p;
+                    }
+                }
+            }
+        }
+    }
+    let of = |e: &damper_system::model::Edge| {
+        let made = calls.get(&(e.caller, e.target)).copied().unwrap_or(0.0);
+        let runs = executions.get(&e.caller).copied().unwrap_or(0.0);
+        if runs > 0.0 { made / runs } else { 0.0 }
+    };
+    system.policies.edges.iter().map(of).collect()
+}
+
+fn count(
+    system: &System,
+    caller: Caller,
+    steps: &[Step],
+    weight: f64,
+    calls: &mut HashMap<(Caller, Target), f64>,
+    executions: &mut HashMap<Caller, f64>,
+) {
+    for Call {
+        target,
+        times,
+        chance,
+        steps,
+    } in steps.iter().flatten()
+    {
+        let made = weight * f64::from(*times) * chance;
+        *calls.entry((caller, *target)).or_default() += made;
+        let server = Caller::Service(system.server_of(*target));
+        let reached = match target {
+            Target::Service(_) => made,
+            Target::Cache(c) => made * (1.0 - system.caches[c.0 as usize].hit_rate),
+        };
+        *executions.entry(server).or_default() += reached;
+        count(system, server, steps, reached, calls, executions);
+    }
 }

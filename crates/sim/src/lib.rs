@@ -5,6 +5,8 @@ mod arrivals;
 mod cache;
 mod calendar;
 mod caller;
+mod estimate;
+mod experiment;
 mod floor;
 mod judge;
 mod lanes;
@@ -18,6 +20,12 @@ mod stats;
 mod trigger;
 mod world;
 
+pub use estimate::{Estimate, t95};
+pub use experiment::{
+    Control, Headroom, HeadroomError, HeadroomOptions, HeadroomState, LoopKind, Priced, REMEDIES,
+    Remedy, Simulated, SustainingLoop, headroom, simulate,
+};
+pub use floor::calls_per_execution;
 pub use judge::{State, Verdict};
 pub use plan::Plan;
 pub use run::{Conditions, Ending, Outcome, run};

@@ -1,0 +1,122 @@
+//! Arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Keeps a retry from becoming the outage.
+///
+/// Describe a system in one file; learn the load below which it heals by itself, what holds it
+/// down above that, and which change buys the gap back at what price.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    after_help = "\
+Exit codes: 0 fine, 1 a gate (--fail-on) failed, 2 no answer (bad input, impossible settings),
+130 interrupted (what had been measured is printed).
+
+Examples:
+  damper headroom examples/retry-storm.yaml
+  damper simulate examples/retry-storm.yaml --html storm.html
+  damper check my-system.yaml"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find hidden capacity, the loop that makes the gap, and the remedies with their prices
+    Headroom(HeadroomArgs),
+    /// Run one experiment and print what came in, what was good and how attempts ended
+    Simulate(SimulateArgs),
+    /// Validate a system file: all errors at once, with warnings about what will surprise
+    Check(CheckArgs),
+    /// Print the JSON Schema of the system file
+    Schema,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SystemArgs {
+    /// The system file
+    pub(crate) file: PathBuf,
+    /// Change the file before it is used; may be given several times
+    ///
+    /// A path and a YAML value; names with special characters are quoted.
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct OutputArgs {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also write a self-contained HTML report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Seed of everything random, in place of the file's
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Independent replications, in place of the file's
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) replications: Option<u32>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  damper headroom examples/retry-storm.yaml
+  damper headroom my-system.yaml --fail-on vulnerable     # a gate for CI
+  damper headroom my-system.yaml --set 'policies.\"client -> db\".retry.limit=0'
+  damper headroom my-system.yaml --html report.html --json > result.json")]
+pub(crate) struct HeadroomArgs {
+    #[command(flatten)]
+    pub(crate) system: SystemArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Exit with 1 if the system is in this state or a worse one
+    #[arg(long, value_name = "STATE")]
+    pub(crate) fail_on: Option<Gate>,
+    /// Do not try remedies
+    #[arg(long)]
+    pub(crate) no_remedies: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Gate {
+    /// Above hidden capacity, or overloaded
+    Vulnerable,
+    /// Above advertised capacity
+    Overloaded,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  damper simulate examples/retry-storm.yaml
+  damper simulate examples/retry-storm.yaml --set load=140/s --json
+  damper simulate my-system.yaml --set experiment.trigger=none")]
+pub(crate) struct SimulateArgs {
+    #[command(flatten)]
+    pub(crate) system: SystemArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  damper check my-system.yaml
+  damper check my-system.yaml --set services.db.queue=150")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) system: SystemArgs,
+    /// Warnings are errors
+    #[arg(long)]
+    pub(crate) strict: bool,
+}

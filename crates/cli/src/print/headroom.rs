@@ -1,0 +1,140 @@
+//! `damper headroom` for people.
+
+use damper_report::result::{Headroom, Remedy};
+
+use super::table::table;
+use super::{BOLD, DIM, bar, colour, line, paint, percent, provenance, rate, thousands};
+
+/// Prints the verdict, the bar, the loop and the remedies.
+pub(crate) fn headroom(r: &Headroom) {
+    let state = paint(colour(&r.state), &r.state.to_uppercase());
+    line(&format!(
+        "{}: {state} at {}",
+        paint(BOLD, &r.origin.system),
+        rate(r.load_rps)
+    ));
+    line("");
+    if let (Some(hidden), Some(advertised)) = (r.hidden_rps, r.advertised_rps) {
+        for l in bar::capacity(hidden, advertised, r.load_rps, 66) {
+            line(&format!("  {l}"));
+        }
+        line("");
+    }
+    let row = |name: &str, value: Option<f64>, ci: Option<[f64; 2]>, means: &str| {
+        let value = value.map_or("not found".to_owned(), rate);
+        let ci = ci.map_or(String::new(), |c| {
+            format!(
+                "{}–{}",
+                rate(c[0]).trim_end_matches("/s"),
+                rate(c[1]).trim_end_matches("/s")
+            )
+        });
+        line(&format!("  {name:<11} {value:>9}  {ci:<13}  {means}"));
+    };
+    row(
+        "advertised",
+        r.advertised_rps,
+        r.advertised_ci95,
+        "served at 99 % while nothing goes wrong",
+    );
+    row(
+        "hidden",
+        r.hidden_rps,
+        r.hidden_ci95,
+        &format!("recovers by itself after {}", r.trigger),
+    );
+    row("now", Some(r.load_rps), None, &exposure(r));
+    line("");
+    match &r.sustaining_loop {
+        Some(l) => {
+            line(&format!(
+                "{} {}",
+                paint(BOLD, "What holds it down:"),
+                l.summary
+            ));
+            if let Some(shown) = &r.shown {
+                line(&paint(
+                    DIM,
+                    &format!("  seen at {}: {}", rate(r.shown_load_rps), shown.reason),
+                ));
+            }
+        }
+        None if r.origin.partial => line("No loop was seen before the interruption."),
+        None => {
+            line("No sustaining loop: it recovers from this trigger at every load it can serve.")
+        }
+    }
+    if !r.remedies.is_empty() {
+        line("");
+        remedies(r);
+    }
+    line("");
+    provenance(
+        &r.origin,
+        &format!(
+            "{} replications, {} requests simulated",
+            r.replications,
+            thousands(r.simulated_requests)
+        ),
+    );
+}
+
+fn exposure(r: &Headroom) -> String {
+    match (r.exposure, r.state.as_str()) {
+        (Some(e), "vulnerable" | "overloaded") if e > 0.0 => {
+            format!(
+                "{} above hidden: {} would have to go before it heals",
+                percent(e),
+                rate(e * r.load_rps / (1.0 + e))
+            )
+        }
+        (Some(e), _) => format!("{} below hidden capacity", percent(-e)),
+        (None, _) => String::new(),
+    }
+}
+
+fn remedies(r: &Headroom) {
+    line(&format!(
+        "{} (hidden capacity; success when 1 % of attempts fail without overload: {} as it is)",
+        paint(BOLD, "Remedies"),
+        percent(r.remedies[0].success_before)
+    ));
+    let rows: Vec<Vec<String>> = r.remedies.iter().map(row).collect();
+    table(&["change", "hidden", "95 %", "success", "price", ""], &rows);
+    line("");
+    line(&paint(DIM, "Each as the arguments that make it:"));
+    for remedy in &r.remedies {
+        let set: Vec<String> = remedy.set.iter().map(|s| format!("--set '{s}'")).collect();
+        line(&format!(
+            "  {}  {}",
+            paint(DIM, &format!("# {}", remedy.name)),
+            ""
+        ));
+        line(&format!("  {}", set.join(" ")));
+    }
+}
+
+fn row(r: &Remedy) -> Vec<String> {
+    let ci = r.hidden_ci95.map_or(String::new(), |c| {
+        format!(
+            "{}–{}",
+            rate(c[0]).trim_end_matches("/s"),
+            rate(c[1]).trim_end_matches("/s")
+        )
+    });
+    let gain = r.success_after - r.success_before;
+    let clear = r.price_ci95[0] > 0.0 || r.price_ci95[1] < 0.0;
+    let price = if clear {
+        format!("{:+.2} %", gain * 100.0)
+    } else {
+        "none seen".to_owned()
+    };
+    vec![
+        r.name.clone(),
+        r.hidden_rps.map_or("not found".to_owned(), rate),
+        ci,
+        percent(r.success_after),
+        price,
+        r.verdict.clone(),
+    ]
+}

@@ -1,0 +1,35 @@
+//! Tables: columns as wide as their content, numbers to the right.
+
+use super::{DIM, line, paint};
+
+/// Prints a table; the first column is left-aligned, the others right-aligned.
+pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) {
+    let width = |column: usize| {
+        let cells = rows
+            .iter()
+            .filter_map(|r| r.get(column))
+            .map(|c| c.chars().count());
+        cells
+            .chain([head[column].chars().count()])
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let format = |cells: &[String]| {
+        let mut out = String::from("  ");
+        for (i, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+            let pad = " ".repeat(width - cell.chars().count().min(*width));
+            if i == 0 {
+                out.push_str(&format!("{cell}{pad}"));
+            } else {
+                out.push_str(&format!("  {pad}{cell}"));
+            }
+        }
+        out.trim_end().to_owned()
+    };
+    let head: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
+    line(&paint(DIM, &format(&head)));
+    for row in rows {
+        line(&format(row));
+    }
+}
