@@ -19,5 +19,6 @@ fn main() -> std::io::Result<()> {
         headroom_html(&samples::five_layers()),
     )?;
     std::fs::write(dir.join("hotel.html"), simulate_html(&samples::hotel()))?;
+    std::fs::write(dir.join("tangle.html"), simulate_html(&samples::tangle()))?;
     std::fs::write(dir.join("calm.html"), simulate_html(&samples::calm()))
 }

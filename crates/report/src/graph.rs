@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::result::{Graph, GraphEdge, Node};
 
+pub(crate) mod curve;
 pub(crate) mod draw;
 pub(crate) mod layers;
+pub(crate) mod node;
 pub(crate) mod place;
 
 /// Beyond this many nodes a drawing says less than the table beside it.

@@ -5,6 +5,7 @@ use crate::html::El;
 
 pub(crate) mod calls;
 pub(crate) mod capacity;
+pub(crate) mod facts;
 pub(crate) mod provenance;
 pub(crate) mod remedies;
 pub(crate) mod tables;

@@ -1,17 +1,18 @@
 //! The drawing of a placed graph.
 
+use super::curve::{Curve, cubic, polyline, samples, through};
 use super::layers::Layers;
 use super::place::{NODE_HEIGHT, Placed, Spot, place};
-use super::{Edge, Indexed};
+use super::{Edge, Indexed, node};
 use crate::format;
 use crate::html::El;
-use crate::result::{GraphEdge, Node};
+use crate::result::GraphEdge;
 use crate::svg::{Figure, label, px, tip};
 
 /// The picture inside its frame. The figure brings title, description and table.
 pub(crate) fn draw(graph: &Indexed<'_>, figure: Figure) -> El {
     let pairs = graph.pairs();
-    let widths: Vec<f64> = graph.nodes.iter().map(width).collect();
+    let widths: Vec<f64> = graph.nodes.iter().map(node::width).collect();
     let label_px = graph
         .edges
         .iter()
@@ -30,6 +31,7 @@ pub(crate) fn draw(graph: &Indexed<'_>, figure: Figure) -> El {
         lowest: placed.height,
         taken: placed.nodes.clone(),
         curves: Vec::new(),
+        detours: 0,
     };
     let mut lines = Vec::new();
     let mut labels = Vec::new();
@@ -45,13 +47,18 @@ pub(crate) fn draw(graph: &Indexed<'_>, figure: Figure) -> El {
         .nodes
         .iter()
         .zip(&placed.nodes)
-        .map(|(node, spot)| node_shape(node, *spot))
+        .map(|(node, spot)| node::draw(node, *spot))
         .collect();
-    let (width, height) = (placed.width, canvas.lowest + 10.0);
+    // Edges that go around the outermost layers need room beside them.
+    let aside = if canvas.detours > 0 { 32.0 } else { 0.0 };
+    let (width, height) = (placed.width + aside * 2.0, canvas.lowest + 10.0);
     let svg = figure
         .svg()
         .class("calls")
-        .attr("viewBox", format!("0 0 {} {}", px(width), px(height)))
+        .attr(
+            "viewBox",
+            format!("{} 0 {} {}", px(-aside), px(width), px(height)),
+        )
         .attr("width", px(width))
         .attr("height", px(height))
         .child(arrow_heads())
@@ -59,18 +66,6 @@ pub(crate) fn draw(graph: &Indexed<'_>, figure: Figure) -> El {
         .children(nodes)
         .children(labels);
     figure.around("scroll graph", svg)
-}
-
-/// Step of the colour scale, and its words.
-pub(crate) fn heat(amplification: Option<f64>) -> (&'static str, &'static str) {
-    match amplification.and_then(format::measured) {
-        None => ("heat-none", "not measured"),
-        Some(a) if a < 1.05 => ("heat-0", "1×"),
-        Some(a) if a < 1.5 => ("heat-1", "to 1.5×"),
-        Some(a) if a < 3.0 => ("heat-2", "to 3×"),
-        Some(a) if a < 10.0 => ("heat-3", "to 10×"),
-        Some(_) => ("heat-4", "10× and more"),
-    }
 }
 
 /// `2 retries`, `5/1 retries` (by class, highest first), `no retry`.
@@ -98,10 +93,9 @@ struct Canvas<'a> {
     taken: Vec<Spot>,
     /// By edge.
     curves: Vec<Curve>,
+    /// Edges so far that go around.
+    detours: u32,
 }
-
-/// A drawn edge: points along it, for its label.
-type Curve = Vec<(f64, f64)>;
 
 impl Canvas<'_> {
     fn line(&mut self, index: usize, edge: &Edge<'_>) -> (El, Curve) {
@@ -143,7 +137,8 @@ impl Canvas<'_> {
         (line, curve)
     }
 
-    /// An edge that goes back runs below everything; one to itself, over the node's corner.
+    /// An edge that goes back runs down the gap beside its caller, below everything, and up the
+    /// gap before its callee; one to itself, over the node's corner.
     fn around(&mut self, edge: &Edge<'_>) -> (String, Curve) {
         let spot = |n: usize| self.placed.nodes.get(n).copied().unwrap_or_default();
         let (from, to) = (spot(edge.from), spot(edge.to));
@@ -152,13 +147,20 @@ impl Canvas<'_> {
             let points = [(x, y), (x, y - 26.0), (x + 22.0, y - 26.0), (x + 22.0, y)];
             return (cubic(points), samples(points));
         }
-        let floor = self.lowest + 22.0;
+        self.detours += 1;
+        let aside = 10.0 + f64::from(self.detours % 5) * 5.0;
+        let floor = self.lowest + 20.0;
         self.lowest = floor + 14.0;
-        let (x1, y1) = (from.x + from.width / 2.0 + 8.0, from.bottom());
-        let (x2, y2) = (to.x + to.width / 2.0 - 8.0, to.bottom());
-        let low = |y: f64| y + (floor - y) / 0.75;
-        let points = [(x1, y1), (x1, low(y1)), (x2, low(y2)), (x2, y2)];
-        (cubic(points), samples(points))
+        let beside_middle = NODE_HEIGHT / 2.0 - 7.0;
+        let (right, left) = (from.right() + aside, to.x - aside);
+        polyline(&[
+            (from.right(), from.middle + beside_middle),
+            (right, from.middle + beside_middle),
+            (right, floor),
+            (left, floor),
+            (left, to.middle + beside_middle),
+            (to.x, to.middle + beside_middle),
+        ])
     }
 
     /// Width of the line: the root of its share of the busiest.
@@ -255,93 +257,6 @@ fn words(call: &GraphEdge) -> (String, Option<String>, f64) {
     (above, below, wide)
 }
 
-fn node_shape(node: &Node, spot: Spot) -> El {
-    let (step, _) = heat(node.amplification);
-    let kind = match node.kind.as_str() {
-        "client" => "client",
-        "cache" => "cache",
-        _ => "service",
-    };
-    let top = spot.middle - NODE_HEIGHT / 2.0;
-    let (x, middle) = (spot.x, spot.x + spot.width / 2.0);
-    let name = format::clip(&node.name, MOST_CHARS);
-    let mut group = El::new("g")
-        .class(format!("node {kind} {step}"))
-        .attr("tabindex", "-1")
-        .child(tip(node_says(node)))
-        .child(
-            El::new("rect")
-                .attr("x", px(x))
-                .attr("y", px(top))
-                .attr("width", px(spot.width))
-                .attr("height", px(NODE_HEIGHT))
-                .attr("rx", if kind == "client" { "23" } else { "6" }),
-        );
-    if kind == "cache" {
-        let (left, right) = (x + 5.0, spot.right() - 5.0);
-        group.push(El::new("path").class("rib").attr(
-            "d",
-            format!(
-                "M{} {}V{}M{} {}V{}",
-                px(left),
-                px(top),
-                px(top + NODE_HEIGHT),
-                px(right),
-                px(top),
-                px(top + NODE_HEIGHT)
-            ),
-        ));
-    }
-    let facts = node_facts(node);
-    let name_y = if facts.is_empty() {
-        spot.middle + 4.5
-    } else {
-        spot.middle - 3.0
-    };
-    group.push(label(px(middle), name_y, "middle", &name).class("name"));
-    if !facts.is_empty() {
-        group.push(label(px(middle), spot.middle + 14.0, "middle", &facts).class("facts-line"));
-    }
-    group
-}
-
-fn node_facts(node: &Node) -> String {
-    let amplification = node
-        .amplification
-        .and_then(format::measured)
-        .map(format::times);
-    let capacity = node
-        .capacity_rps
-        .and_then(format::measured)
-        .map(format::rate);
-    let facts: Vec<String> = amplification.into_iter().chain(capacity).collect();
-    facts.join(" · ")
-}
-
-fn node_says(node: &Node) -> String {
-    let mut text = node.name.clone();
-    if !node.kind.is_empty() && node.kind != node.name {
-        text.push_str(&format!(" ({})", node.kind));
-    }
-    if let Some(a) = node.amplification.and_then(format::measured) {
-        text.push_str(&format!(
-            ", {} the attempts without retries",
-            format::times(a)
-        ));
-    }
-    match node.capacity_rps.and_then(format::measured) {
-        Some(capacity) => text.push_str(&format!(", serves {}", format::rate(capacity))),
-        None if node.kind == "client" => {}
-        None => text.push_str(", no limit"),
-    }
-    text
-}
-
-fn width(node: &Node) -> f64 {
-    let name = format::width_px(&format::clip(&node.name, MOST_CHARS), 13.0);
-    name.max(format::width_px(&node_facts(node), FONT_PX)) + 26.0
-}
-
 fn rate(call: &GraphEdge) -> Option<f64> {
     call.attempts_rps
         .and_then(format::measured)
@@ -352,44 +267,6 @@ fn rate(call: &GraphEdge) -> Option<f64> {
 pub(crate) fn timeout(call: &GraphEdge) -> String {
     call.timeout_s
         .map_or_else(|| "no timeout".to_owned(), format::seconds)
-}
-
-/// A smooth line through points: level at each of them.
-fn through(route: &[(f64, f64)]) -> (String, Curve) {
-    let mut d = String::new();
-    let mut curve = Vec::new();
-    for pair in route.windows(2) {
-        let [(x1, y1), (x2, y2)] = pair else { continue };
-        let middle = f64::midpoint(*x1, *x2);
-        let points = [(*x1, *y1), (middle, *y1), (middle, *y2), (*x2, *y2)];
-        let part = cubic(points);
-        d.push_str(if d.is_empty() {
-            &part
-        } else {
-            part.split_once('C')
-                .map_or("", |_| part.trim_start_matches(|c| c != 'C'))
-        });
-        curve.extend(samples(points));
-    }
-    (d, curve)
-}
-
-fn cubic([a, b, c, d]: [(f64, f64); 4]) -> String {
-    let at = |p: (f64, f64)| format!("{} {}", px(p.0), px(p.1));
-    format!("M{}C{} {} {}", at(a), at(b), at(c), at(d))
-}
-
-fn samples([a, b, c, d]: [(f64, f64); 4]) -> Curve {
-    (0..=SAMPLES)
-        .map(|k| {
-            let t = f64::from(k) / f64::from(SAMPLES);
-            let s = 1.0 - t;
-            let mix = |a: f64, b: f64, c: f64, d: f64| {
-                a * s * s * s + b * 3.0 * s * s * t + c * 3.0 * s * t * t + d * t * t * t
-            };
-            (mix(a.0, b.0, c.0, d.0), mix(a.1, b.1, c.1, d.1))
-        })
-        .collect()
 }
 
 fn arrow_heads() -> El {
@@ -409,16 +286,13 @@ fn arrow_heads() -> El {
 }
 
 const FONT_PX: f64 = 11.5;
-/// Points along a curve, to keep labels off it.
-const SAMPLES: u32 = 48;
-const MOST_CHARS: usize = 22;
 /// Two lines and the edge between them.
 const LABEL_HEIGHT: f64 = 32.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::Graph;
+    use crate::result::{Graph, Node};
 
     fn figure() -> Figure {
         Figure {

@@ -2,7 +2,8 @@
 
 use super::{cell, name_cell, section, table};
 use crate::format;
-use crate::graph::draw::{draw, heat, retries, timeout};
+use crate::graph::draw::{draw, retries, timeout};
+use crate::graph::node::heat;
 use crate::graph::{Indexed, MOST_NODES};
 use crate::html::El;
 use crate::result::{Graph, Loop};

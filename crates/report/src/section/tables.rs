@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::verdict::share;
+use super::facts::share;
 use super::{cell, name_cell, section, table};
 use crate::format;
 use crate::html::El;

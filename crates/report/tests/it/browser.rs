@@ -4,7 +4,7 @@
 //! Without one it says loudly that it was skipped; with `DAMPER_REQUIRE_BROWSER=1` it fails.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -26,6 +26,7 @@ fn reports_work_in_a_browser() {
         ("five-layers", headroom_html(&samples::five_layers())),
         ("hotel", simulate_html(&samples::hotel())),
         ("calm", simulate_html(&samples::calm())),
+        ("tangle", simulate_html(&samples::tangle())),
     ];
     for (name, page) in &pages {
         for width in [PHONE, DESK] {
@@ -179,7 +180,11 @@ impl Browser {
                 !required,
                 "DAMPER_REQUIRE_BROWSER=1, and no chromium in PATH or $CHROMIUM"
             );
-            eprintln!("SKIPPED: no chromium in PATH or $CHROMIUM; the reports were NOT opened");
+            // Past the capture of the test runner, which would keep a passing test quiet.
+            let _ = writeln!(
+                std::io::stderr(),
+                "\nSKIPPED: no chromium in PATH or $CHROMIUM; the reports were NOT opened"
+            );
         }
         found.map(|binary| Self { binary })
     }

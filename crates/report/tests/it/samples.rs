@@ -384,3 +384,36 @@ fn storm_run(
         series,
     }
 }
+
+/// Thirty services that call each other in every way: fans, long calls, cycles, themselves.
+pub fn tangle() -> Simulate {
+    let name = |i: usize| format!("service-{i}");
+    let mut result = calm();
+    result.origin = origin("tangle", "tangle.yaml");
+    result.graph.nodes = vec![node("client", "client", None, None)];
+    result.graph.nodes.extend((0..30).map(|i| {
+        let amplification = 1.0 + (i * i % 17) as f64;
+        node(
+            &name(i),
+            if i % 9 == 8 { "cache" } else { "service" },
+            Some(100.0 * (i + 1) as f64),
+            Some(amplification),
+        )
+    }));
+    let mut edges = vec![edge("client", "service-0", &[2, 0], Some(500.0), false)];
+    edges.extend((1..30).map(|i| {
+        edge(
+            &name((i - 1) / 3),
+            &name(i),
+            &[i as u32 % 4],
+            Some(500.0 / i as f64),
+            i % 7 == 0,
+        )
+    }));
+    edges.extend(
+        [(0, 25), (1, 17), (2, 2), (17, 5), (26, 8), (12, 3)]
+            .map(|(a, b)| edge(&name(a), &name(b), &[1], Some(40.0), false)),
+    );
+    result.graph.edges = edges;
+    result
+}
