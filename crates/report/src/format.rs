@@ -21,7 +21,7 @@ pub(crate) fn number(value: f64) -> String {
         "0".to_owned()
     } else if size < 0.001 {
         return if value < 0.0 {
-            "−0.001…0".to_owned()
+            ">−0.001".to_owned()
         } else {
             "<0.001".to_owned()
         };

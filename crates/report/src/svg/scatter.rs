@@ -79,14 +79,11 @@ fn mark(spot: &Spot, (fraction, y): (f64, f64), dx: f64, dy: f64) -> El {
         .class("spot")
         .attr("tabindex", "-1")
         .child(tip(&*spot.says));
-    if dy != 0.0 {
-        // From the dot to its number: a line across a stretched axis needs two halves, one
-        // along the number's column and one to the dot.
-        group.push(
-            segment(&at, y, &at, y + dy)
-                .class("pole")
-                .attr("transform", shift.clone()),
-        );
+    if dy.abs() > 8.0 {
+        // In a frame of its own at the dot, so that both ends are in pixels.
+        let leader = segment("0", 0.0, &px(dx * 0.6), dy * 0.8).class("pole");
+        let frame = El::new("svg").attr("x", at.clone()).attr("y", px(y));
+        group.push(frame.attr("overflow", "visible").child(leader));
     }
     group.push(
         El::new("circle")
