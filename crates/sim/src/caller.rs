@@ -114,12 +114,26 @@ impl World<'_> {
             stats.retries += u64::from(retry);
         }
         self.budgets[node.edge as usize].start(retry);
+        let service = node.service as usize;
+        let latency = self.services[service].latency;
+        let arrives_now = latency == 0 && !matches!(node.through, Through::ReadThrough(..));
+        let station = if arrives_now {
+            self.admit(service, class)
+        } else {
+            Some(NONE)
+        };
+        let Some(station) = station else {
+            // Refused at the door: no attempt, no timer.
+            self.settle(call, Outcome::Rejected);
+            self.retry_or_give_up(call, Outcome::Rejected, Outcome::Rejected);
+            return;
+        };
         let timeout = (edge.timeout != NEVER).then_some(Nanos(edge.timeout));
         let bound = (until != NEVER).then_some(Nanos(until));
         let gives_up =
             deadline::gives_up_at(Nanos(self.now), timeout, bound).map_or(NEVER, |t| t.0);
         let c = &mut self.calls[call];
-        let key = c.key;
+        let (key, at) = (c.key, c.node);
         if edge.lane != NO_LANE && gives_up == self.now.saturating_add(edge.timeout) {
             c.in_lane = true;
             let seq = self.calendar.next_seq();
@@ -131,23 +145,21 @@ impl World<'_> {
         let attempt = self.attempts.insert(Attempt {
             class,
             key,
+            station,
             stage: Stage::Travelling,
             deadline: if edge.travels { gives_up } else { NEVER },
-            ..Attempt::new(call, self.calls[call].node)
+            ..Attempt::new(call, at)
         });
         self.calls[call].attempt = attempt;
         if let Through::ReadThrough(cache, fetch) = node.through {
             self.wait_for_fetch(attempt, cache, fetch);
-            return;
-        }
-        let latency = self.services[node.service as usize].latency;
-        if latency > 0 {
+        } else if latency > 0 {
             let timer = self
                 .calendar
-                .push_timer(self.now + latency, Event::Deliver(attempt));
+                .push_timer(self.now.saturating_add(latency), Event::Deliver(attempt));
             self.attempts[attempt].timer = timer;
         } else {
-            self.arrive(attempt);
+            self.settle_in(attempt, service);
         }
     }
 

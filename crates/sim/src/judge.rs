@@ -8,7 +8,8 @@
 //! ten must not change the answer, so the decision is made on the drift and its error, not
 //! on the clock: the backlog of a storm is a random walk whose steps have a mean. Its
 //! increments over eight batches of the second half of what was seen give that mean and its
-//! standard error. A drift that is significantly negative means that it heals, however slowly.
+//! standard error. A drift that is significantly negative means that it heals, however slowly;
+//! so does a cache that goes on filling. Who waits for neither to end sees it projected.
 
 use damper_control::Nanos;
 
@@ -73,6 +74,7 @@ struct Tick {
     offered: u64,
     good: u64,
     backlog: u64,
+    cold: u64,
 }
 
 /// The drift of the backlog, per second, with its standard error.
@@ -99,6 +101,8 @@ pub(crate) struct Judge {
     partial: Tick,
     ticks_in_partial: u64,
     checkpoint: u64,
+    /// Checkpoints in a row, beyond the watch, at which it was healing.
+    healing: u32,
     pub(crate) verdict: Option<Verdict>,
 }
 
@@ -115,18 +119,21 @@ impl Judge {
             partial: Tick::default(),
             ticks_in_partial: 0,
             checkpoint: first,
+            healing: 0,
             verdict: None,
             q,
         }
     }
 
-    /// One interval has passed. `Some`: the run can end.
+    /// One interval has passed. `backlog`: attempts queued or in service and calls in backoff;
+    /// `cold`: hot keys that are neither cached nor being fetched. `Some`: the run can end.
     pub(crate) fn tick(
         &mut self,
         now: u64,
         offered: u64,
         good: u64,
         backlog: u64,
+        cold: u64,
     ) -> Option<crate::run::Ending> {
         if now <= self.q.warmup {
             return None;
@@ -149,14 +156,15 @@ impl Judge {
         self.remember(Tick {
             offered,
             good,
-            backlog,
+            backlog: backlog + cold,
+            cold,
         });
         if self.verdict.is_none() && self.q.trigger.is_some() {
             self.verdict = self.recovered();
             let elapsed = now - until;
             if self.verdict.is_none() && self.q.early && elapsed >= self.checkpoint {
                 self.checkpoint = elapsed + elapsed / 2;
-                self.verdict = self.will_not(elapsed);
+                self.verdict = self.will_not(elapsed).or_else(|| self.heals(elapsed));
             }
         }
         (self.q.early && self.verdict.is_some()).then_some(crate::run::Ending::Decided)
@@ -165,7 +173,7 @@ impl Judge {
     fn remember(&mut self, tick: Tick) {
         self.partial.offered += tick.offered;
         self.partial.good += tick.good;
-        self.partial.backlog = tick.backlog;
+        (self.partial.backlog, self.partial.cold) = (tick.backlog, tick.cold);
         self.ticks_in_partial += 1;
         if self.ticks_in_partial * self.q.interval < self.width {
             return;
@@ -177,6 +185,7 @@ impl Judge {
                 offered: p.iter().map(|t| t.offered).sum(),
                 good: p.iter().map(|t| t.good).sum(),
                 backlog: p[p.len() - 1].backlog,
+                cold: p[p.len() - 1].cold,
             };
             self.after = self.after.chunks(2).map(merge).collect();
             self.width *= 2;
@@ -261,6 +270,9 @@ impl Judge {
     /// Whether it can be told by now that it will not recover.
     fn will_not(&self, elapsed: u64) -> Option<Verdict> {
         let drift = self.drift()?;
+        if self.fills().is_some() || drift.per_s < -SURE * drift.error {
+            return None;
+        }
         let backlog = self.after.last()?.backlog as f64;
         let fastest_drain = SURE * drift.error - drift.per_s;
         let patience = 4.0 * Nanos(self.q.watch.max(elapsed)).as_secs_f64();
@@ -278,6 +290,66 @@ impl Judge {
             state: State::Metastable,
             recovery: None,
             projected: false,
+            reason,
+        })
+    }
+
+    /// Whether it has been healing for so long that its end need not be seen.
+    fn heals(&mut self, elapsed: u64) -> Option<Verdict> {
+        let verdict = self.projection(SURE);
+        self.healing = if elapsed > self.q.watch && verdict.is_some() {
+            self.healing + 1
+        } else {
+            0
+        };
+        verdict.filter(|_| self.healing >= 2)
+    }
+
+    /// Keys per second by which a cold cache has filled over the second half of what was seen,
+    /// if at that pace it is full within sixty times the watch.
+    fn fills(&self) -> Option<f64> {
+        let half = &self.after[self.after.len() / 2..];
+        let (first, last) = (half.first()?.cold, half.last()?.cold);
+        let filled = first.checked_sub(last).filter(|n| *n > 20)?;
+        let rate = filled as f64 / Nanos(half.len() as u64 * self.width).as_secs_f64();
+        let patience = 60.0 * Nanos(self.q.watch).as_secs_f64();
+        (last as f64 / rate < patience).then_some(rate)
+    }
+
+    /// Recovery as it follows from what fills and drains.
+    fn projection(&self, sure: f64) -> Option<Verdict> {
+        let last = self.after.last()?;
+        let drift = self.drift()?;
+        let (rest, reason) = match self.fills() {
+            Some(rate) => {
+                let rest = last.cold as f64 / rate;
+                (
+                    rest,
+                    format!(
+                        "the cache fills by {rate:.0} keys/s, {} are left: at least {rest:.0} s more",
+                        last.cold
+                    ),
+                )
+            }
+            None if drift.per_s + sure * drift.error < 0.0 => {
+                let rest = last.backlog as f64 / -drift.per_s;
+                let drains = -drift.per_s;
+                (
+                    rest,
+                    format!(
+                        "the backlog of {} drains by {drains:.1}/s: about {rest:.0} s more",
+                        last.backlog
+                    ),
+                )
+            }
+            None => return None,
+        };
+        let seen = Nanos(self.after.len() as u64 * self.width);
+        let recovery = Some(seen + Nanos::from_secs_f64(rest));
+        Some(Verdict {
+            state: State::Stable,
+            recovery,
+            projected: true,
             reason,
         })
     }
@@ -319,25 +391,15 @@ impl Judge {
             }
             Ending::TimeOver | Ending::Decided => {}
         }
-        let backlog = self.after.last().map_or(0.0, |t| t.backlog as f64);
+        if let Some(projected) = self.projection(2.4) {
+            return projected;
+        }
+        let backlog = self.after.last().map_or(0, |t| t.backlog);
         match self.drift() {
-            Some(d) if d.per_s + 2.4 * d.error < 0.0 => {
-                let rest = backlog / -d.per_s;
-                let seen = Nanos(self.after.len() as u64 * self.width);
-                Verdict {
-                    state: State::Stable,
-                    recovery: Some(seen + Nanos::from_secs_f64(rest)),
-                    projected: true,
-                    reason: format!(
-                        "the backlog of {backlog:.0} drains by {:.1}/s: about {rest:.0} s more",
-                        -d.per_s
-                    ),
-                }
-            }
             Some(d) => verdict(
                 State::Metastable,
                 format!(
-                    "a backlog of {backlog:.0} attempts does not drain ({:+.1}/s ± {:.1})",
+                    "a backlog of {backlog} attempts does not drain ({:+.1}/s ± {:.1})",
                     d.per_s,
                     2.4 * d.error
                 ),
@@ -425,7 +487,7 @@ mod tests {
             } else {
                 after(second - 23)
             };
-            if let Some(ending) = judge.tick(second * S, 100, good, backlog) {
+            if let Some(ending) = judge.tick(second * S, 100, good, backlog, 0) {
                 return judge.conclude(ending);
             }
         }
@@ -463,6 +525,39 @@ mod tests {
         }
     }
 
+    /// A drain that takes much longer than anybody watches is projected, also with an early end.
+    #[test]
+    fn a_slow_drain_ends_early_without_becoming_a_storm() {
+        let v = judge(question(true), 5000, |t| (10, 100_000 - 20 * t - t % 3));
+        assert_eq!(
+            (v.state, v.projected),
+            (State::Stable, true),
+            "{}",
+            v.reason
+        );
+    }
+
+    /// A queue that grows while the cache still fills is not hopeless: what arrives will hit.
+    #[test]
+    fn a_cache_that_fills_is_progress() {
+        let mut j = Judge::new(question(true));
+        let ending = (1..=5000u64).find_map(|s| {
+            let (good, queue, cold) = if s <= 22 {
+                (100, 5, 0)
+            } else {
+                (10, 900 * (s - 22), 100_000 - 20 * (s - 22))
+            };
+            j.tick(s * S, 100, good, queue, cold)
+        });
+        let v = j.conclude(ending.unwrap());
+        assert_eq!(
+            (v.state, v.projected),
+            (State::Stable, true),
+            "{}",
+            v.reason
+        );
+    }
+
     #[test]
     fn good_replies_over_a_growing_queue_are_not_recovery() {
         let v = judge(question(true), 200, |t| {
@@ -474,7 +569,7 @@ mod tests {
     #[test]
     fn a_system_that_was_never_well_is_overloaded() {
         let mut j = Judge::new(question(true));
-        let ending = (1..=30).find_map(|s| j.tick(s * S, 100, 50, 5));
+        let ending = (1..=30).find_map(|s| j.tick(s * S, 100, 50, 5, 0));
         assert_eq!(ending, Some(Ending::Decided));
         assert_eq!(j.conclude(Ending::Decided).state, State::Overloaded);
     }
@@ -483,7 +578,7 @@ mod tests {
     fn an_interrupted_run_is_undecided() {
         let mut j = Judge::new(question(true));
         for s in 1..=24 {
-            assert!(j.tick(s * S, 100, 100 * u64::from(s <= 20), 5).is_none());
+            assert!(j.tick(s * S, 100, 100 * u64::from(s <= 20), 5, 0).is_none());
         }
         assert_eq!(j.conclude(Ending::Interrupted).state, State::Undecided);
     }

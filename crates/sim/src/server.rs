@@ -11,50 +11,74 @@ use crate::stats::record;
 use crate::world::{Event, Ready, Stage, World};
 
 impl World<'_> {
-    /// An attempt reaches its service.
+    /// An attempt that was on its way reaches its service.
     pub(crate) fn arrive(&mut self, attempt: u32) {
-        let plan = self.plan;
         let a = &self.attempts[attempt];
-        let s = plan.nodes[a.node as usize].service as usize;
-        let service = &plan.services[s];
-        if self.measuring {
-            self.service_stats[s].attempts[usize::from(a.class)] += 1;
+        let (call, s) = (a.call, self.plan.nodes[a.node as usize].service as usize);
+        let orphan = a.orphan;
+        let station = self.admit(s, a.class);
+        if let Some(station) = station {
+            self.attempts[attempt].station = station;
+            if orphan && self.plan.services[s].on_abandon == OnAbandon::Skip {
+                // Its caller left while it was on its way.
+                self.backlog += u64::from(self.plan.services[s].limited);
+                self.drop_attempt(attempt, s);
+            } else {
+                self.settle_in(attempt, s);
+            }
+            return;
         }
-        let state = &mut self.services[s];
-        if state.shown != NONE {
+        self.attempts.free(attempt);
+        if call != NONE {
+            self.ready
+                .push(Ready::Ended(call, Outcome::Rejected, Outcome::Rejected));
+        }
+    }
+
+    /// An attempt stands at the door of a service: counts it, and chooses the instance that takes
+    /// it in. `None`: rejected.
+    pub(crate) fn admit(&mut self, s: usize, class: u8) -> Option<u32> {
+        let shown = self.services[s].shown;
+        if self.measuring {
+            self.service_stats[s].attempts[usize::from(class)] += 1;
+        }
+        if shown != NONE {
             self.point.attempts += 1;
-            self.point.services[state.shown as usize].attempts += 1;
+            self.point.services[shown as usize].attempts += 1;
         }
         let now = Nanos(self.now);
-        if state.refuse || state.limit.as_mut().is_some_and(|l| !l.try_acquire(now)) {
-            self.reject(attempt, s);
-            return;
+        let state = &mut self.services[s];
+        let refused = state.refuse || state.limit.as_mut().is_some_and(|l| !l.try_acquire(now));
+        if !refused {
+            let station = self.choose(s);
+            let st = &self.stations[station as usize];
+            if st.busy < st.workers || st.waiting < self.plan.services[s].queue {
+                return Some(station);
+            }
         }
-        let a = &self.attempts[attempt];
-        if a.orphan && service.on_abandon == OnAbandon::Skip {
-            // Its caller left while it was on its way.
-            self.backlog += u64::from(service.limited);
-            self.drop_attempt(attempt, s);
-            return;
+        self.service_stats[s].rejected += u64::from(self.measuring);
+        if shown != NONE {
+            self.point.services[shown as usize].rejected += 1;
         }
-        let station = self.choose(s);
+        None
+    }
+
+    /// An admitted attempt goes to a free worker, or into the queue.
+    pub(crate) fn settle_in(&mut self, attempt: u32, s: usize) {
+        let service = &self.plan.services[s];
+        self.backlog += u64::from(service.limited);
         let a = &mut self.attempts[attempt];
-        a.station = station;
+        a.since = self.now;
+        let station = a.station;
         let st = &self.stations[station as usize];
         if st.busy < st.workers {
-            a.since = self.now;
-            self.backlog += u64::from(service.limited);
             self.take_up(attempt);
-        } else if st.waiting < service.queue {
-            a.since = self.now;
-            a.stage = Stage::Queued;
-            self.backlog += u64::from(service.limited);
-            self.enqueue(attempt, station, service.order);
-            let stats = &mut self.service_stats[s];
-            stats.queue_max = stats.queue_max.max(self.stations[station as usize].waiting);
-        } else {
-            self.reject(attempt, s);
+            return;
         }
+        a.stage = Stage::Queued;
+        self.enqueue(attempt, station, service.order);
+        let stats = &mut self.service_stats[s];
+        stats.queue_max = stats.queue_max.max(self.stations[station as usize].waiting);
     }
 
     fn choose(&mut self, s: usize) -> u32 {
@@ -77,22 +101,6 @@ impl World<'_> {
                 };
                 (first..first + n).min_by_key(load).unwrap_or(first)
             }
-        }
-    }
-
-    fn reject(&mut self, attempt: u32, s: usize) {
-        if self.measuring {
-            self.service_stats[s].rejected += 1;
-        }
-        let shown = self.services[s].shown;
-        if shown != NONE {
-            self.point.services[shown as usize].rejected += 1;
-        }
-        let call = self.attempts[attempt].call;
-        self.attempts.free(attempt);
-        if call != NONE {
-            self.ready
-                .push(Ready::Ended(call, Outcome::Rejected, Outcome::Rejected));
         }
     }
 

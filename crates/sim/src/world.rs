@@ -445,8 +445,8 @@ impl<'a> World<'a> {
     fn tick(&mut self, judge: &mut Judge, start: u64) -> Option<Ending> {
         let (offered, good) = (self.point.offered, self.point.good);
         self.flush(start);
-        let backlog = self.backlog + self.backing_off + self.cold_keys();
-        judge.tick(self.now, offered, good, backlog)
+        let backlog = self.backlog + self.backing_off;
+        judge.tick(self.now, offered, good, backlog, self.cold_keys())
     }
 
     /// Adds the running point to the series.
