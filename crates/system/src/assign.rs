@@ -154,7 +154,7 @@ fn item(node: &mut Node, index: usize, span: Span) -> Result<&mut Node, Draft> {
     match items.get_mut(index) {
         Some(item) => Ok(item),
         None => Err(Draft::new(span, "the list is shorter than that")
-            .found(format!("{length} items"))
+            .found(format!("a list of {length}"))
             .expected("an index that counts from 0")
             .also(at, "the list")
             .suggest(length.checked_sub(1).map(|last| format!("[{last}]")))),

@@ -26,9 +26,9 @@ pub struct Problem {
     pub severity: Severity,
     /// What is wrong, in one sentence.
     pub message: String,
-    /// What stands there; empty if the message says it.
+    /// What stands there.
     pub found: String,
-    /// What could stand there; empty if the message says it.
+    /// What could stand there.
     pub expected: String,
     /// The nearest thing that would be right.
     pub suggestion: Option<String>,
@@ -76,7 +76,7 @@ impl fmt::Display for Problem {
             ..
         } = self;
         write!(f, "{file}:{line}:{column}: {severity}: {message}")?;
-        if !self.found.is_empty() {
+        if !self.message.contains(&self.found) {
             write!(f, "; found {}", self.found)?;
         }
         if !self.expected.is_empty() {
@@ -248,6 +248,11 @@ impl<'s> Sink<'s> {
         self.push(Severity::Warning, draft);
     }
 
+    /// Whether further problems are only counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.found.len() >= MAX_PROBLEMS
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         self.found
             .iter()
@@ -262,7 +267,7 @@ impl<'s> Sink<'s> {
     }
 
     fn push(&mut self, severity: Severity, Draft(draft): Draft) {
-        if self.found.len() >= MAX_PROBLEMS {
+        if self.is_full() {
             self.omitted += 1;
             return;
         }
@@ -275,6 +280,11 @@ impl<'s> Sink<'s> {
             (range, line, column)
         };
         let (span, line, column) = place(source, draft.span);
+        let found = if draft.found.is_empty() && !span.is_empty() {
+            crate::node::quoted(&source.text[span.clone()])
+        } else {
+            draft.found
+        };
         let related = draft
             .related
             .into_iter()
@@ -294,7 +304,7 @@ impl<'s> Sink<'s> {
         let problem = Problem {
             severity,
             message: draft.message,
-            found: draft.found,
+            found,
             expected: draft.expected,
             suggestion: draft.suggestion,
             file: source.name.clone(),

@@ -1,5 +1,7 @@
 //! Reads nodes against the tables and collects what is wrong.
 
+use std::collections::HashMap;
+
 use damper_control::Nanos;
 
 use crate::node::{Entry, Name, Node, Value, quoted};
@@ -24,13 +26,38 @@ pub(crate) enum Val {
     All,
 }
 
+/// Names of one kind, in the order of the file.
+#[derive(Debug, Default)]
+pub(crate) struct NameList {
+    list: Vec<String>,
+    index: HashMap<String, usize>,
+}
+
+impl NameList {
+    pub(crate) fn new(list: Vec<String>) -> Self {
+        let index = list.iter().cloned().zip(0..).collect();
+        Self { list, index }
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
+    }
+}
+
+impl std::ops::Deref for NameList {
+    type Target = [String];
+    fn deref(&self) -> &[String] {
+        &self.list
+    }
+}
+
 /// What names the file defines.
 #[derive(Debug, Default)]
 pub(crate) struct Defined {
-    pub(crate) classes: Vec<String>,
-    pub(crate) services: Vec<String>,
-    pub(crate) caches: Vec<String>,
-    pub(crate) triggers: Vec<String>,
+    pub(crate) classes: NameList,
+    pub(crate) services: NameList,
+    pub(crate) caches: NameList,
+    pub(crate) triggers: NameList,
 }
 
 /// The context of reading: problems and names.
@@ -110,7 +137,9 @@ impl Reader<'_> {
     pub(crate) fn missing(&mut self, fields: &Fields<'_>, name: &str, kind: &Kind) {
         let message = format!("`{name}` is missing");
         self.error(
-            Draft::new(fields.at, message).expected(format!("`{name}:` {}", kind.expected())),
+            Draft::new(fields.at, message)
+                .found(format!("no `{name}`"))
+                .expected(format!("`{name}:` {}", kind.expected())),
         );
     }
 
@@ -143,7 +172,7 @@ impl Reader<'_> {
     }
 
     pub(crate) fn unknown_key(&mut self, key: &Name, names: &[&str], place: &str) {
-        let near = nearest(&key.text, names.iter().copied());
+        let near = self.near(&key.text, names.iter().copied());
         self.error(
             Draft::new(
                 key.span,
@@ -247,6 +276,7 @@ impl Reader<'_> {
                     let message = format!("`{}` needs `{need}`", variant.name);
                     self.error(
                         Draft::new(fields.at, message)
+                            .found(format!("no `{need}`"))
                             .expected(format!("`{need}:` {}", key.kind.expected())),
                     );
                 }
@@ -375,7 +405,7 @@ impl Reader<'_> {
                 Some(word) => Ok(Val::Word(word)),
                 None => Err(Mistake {
                     message: "this word is not known here".into(),
-                    suggestion: nearest(text, words.iter().copied()),
+                    suggestion: self.near(text, words.iter().copied()),
                 }),
             },
             Kind::Flag => match text {
@@ -433,31 +463,45 @@ impl Reader<'_> {
         }
     }
 
+    /// The nearest of some names, if it is near and will be shown.
+    pub(crate) fn near<'a>(
+        &self,
+        text: &str,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Option<String> {
+        if self.sink.is_full() {
+            return None;
+        }
+        nearest(text, names)
+    }
+
     pub(crate) fn name(&self, text: &str, names: Names) -> Result<Val, Mistake> {
-        let (known, what): (&[String], _) = match names {
+        let (known, what) = match names {
             Names::Service => (&self.names.services, "service"),
             Names::Cache => (&self.names.caches, "cache"),
             Names::Trigger => (&self.names.triggers, "trigger"),
             Names::ClassOrAll if text == "all" => return Ok(Val::All),
             _ => (&self.names.classes, "class"),
         };
-        match known.iter().position(|n| n == text) {
+        match known.find(text) {
             Some(i) => Ok(Val::Id(i)),
             None => Err(Mistake {
                 message: format!("there is no {what} {}", quoted(text)),
-                suggestion: nearest(text, known.iter().map(String::as_str)),
+                suggestion: self.near(text, known.iter().map(String::as_str)),
             }),
         }
     }
 }
 
 /// The nearest of some names, if it is near at all.
-pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     if text.len() > 100 {
         return None;
     }
     let lower = text.to_lowercase();
     names
+        .take(MAX_NAMES)
+        .filter(|name| name.len().abs_diff(text.len()) <= MAX_DISTANCE)
         .map(|name| {
             (
                 strsim::damerau_levenshtein(&lower, &name.to_lowercase()),
@@ -465,17 +509,24 @@ pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> O
             )
         })
         .filter(|(distance, name)| {
-            *distance <= 1.max(name.chars().count().max(lower.chars().count()) / 3)
+            let length = name.chars().count().max(lower.chars().count());
+            let prefix = lower.get(..4).is_some_and(|p| name.starts_with(p));
+            (*distance <= 1.max(length / 3) || prefix && *distance <= length / 2)
                 && *distance < name.chars().count()
         })
         .min()
         .map(|(_, name)| name.to_owned())
 }
 
+/// Of how many names the nearest is looked for.
+const MAX_NAMES: usize = 5_000;
+const MAX_DISTANCE: usize = 20;
+
 /// With its article.
 fn a(noun: &str) -> String {
     let noun = noun.replace('-', " ");
     match noun.chars().next() {
+        _ if noun == "file" => "the file".into(),
         Some('a' | 'e' | 'i' | 'o' | 'u') => format!("an {noun}"),
         _ => format!("a {noun}"),
     }

@@ -62,6 +62,11 @@ impl Source {
             let next = self.text[start..line.end].chars().next();
             end = start + next.map_or(0, char::len_utf8);
         }
+        if end == start {
+            // At the end of a line: its last character.
+            let last = self.text[line.start..start].chars().next_back();
+            return start - last.map_or(0, char::len_utf8)..end;
+        }
         start..end
     }
 }
@@ -111,5 +116,6 @@ mod tests {
         assert_eq!(s.clip(0..6), 0..3);
         assert_eq!(s.clip(5..5), 5..6);
         assert_eq!(s.clip(99..99), 7..7);
+        assert_eq!(s.clip(3..3), 1..3, "the end of a line");
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn parse(text: &str, source: u32, offset: usize) -> Result<Parsed, Dr
             Some(Err(e)) => {
                 let at = tree.byte(e.marker().index());
                 return Err(Draft::new(
-                    tree.span(at..at),
+                    tree.span(at..at + word(&text[at..])),
                     format!("this is not valid YAML: {}", e.info()),
                 )
                 .expected("a YAML document"));
@@ -53,6 +53,12 @@ pub(crate) fn parse(text: &str, source: u32, offset: usize) -> Result<Parsed, Dr
     })
 }
 
+/// Length of the word that a text begins with.
+fn word(text: &str) -> usize {
+    text.find(|c: char| c.is_whitespace() || matches!(c, ',' | ']' | '}' | ':'))
+        .unwrap_or(text.len())
+}
+
 struct Tree<'t> {
     text: &'t str,
     source: u32,
@@ -62,6 +68,7 @@ struct Tree<'t> {
     open: Vec<Open>,
     anchors: HashMap<usize, Anchor>,
     nodes: usize,
+    anchored: usize,
     root: Option<Node>,
     drafts: Vec<Draft>,
 }
@@ -107,6 +114,7 @@ impl<'t> Tree<'t> {
             open: Vec::new(),
             anchors: HashMap::new(),
             nodes: 0,
+            anchored: 0,
             root: None,
             drafts: Vec::new(),
         }
@@ -146,7 +154,6 @@ impl<'t> Tree<'t> {
                 if tag.is_some() {
                     self.tag(&at);
                 }
-                // An empty scalar stands where its value would; keep it at its key.
                 let value = if plain && matches!(&*text, "" | "~" | "null") {
                     Value::Null
                 } else {
@@ -312,6 +319,15 @@ impl<'t> Tree<'t> {
     /// Puts a finished node into the collection that is open.
     fn node(&mut self, node: Node, anchor: usize, nodes: usize, depth: usize) -> Result<(), Draft> {
         if anchor > 0 {
+            // Anchors in anchors are kept once for each: their sum is bounded, too.
+            self.anchored = self.anchored.saturating_add(nodes);
+            if self.anchored > MAX_NODES {
+                return Err(Draft::new(
+                    node.span,
+                    format!("anchors hold more than {MAX_NODES} values"),
+                )
+                .expected("fewer anchors inside anchors"));
+            }
             self.anchors.insert(
                 anchor,
                 Anchor {

@@ -94,7 +94,7 @@ impl Diagnostic for Problems {
 }
 
 fn label(problem: &Problem) -> String {
-    if problem.found.is_empty() {
+    if problem.message.contains(&problem.found) {
         "here".to_owned()
     } else {
         format!("found {}", problem.found)

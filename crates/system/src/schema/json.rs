@@ -65,10 +65,7 @@ impl Schema {
                 json!({"anyOf": [number, pattern("[0-9]+(_[0-9]+)+")]})
             }
             Kind::Number { min, max } => {
-                let mut number = json!({"type": "number", "minimum": min});
-                if *max < f64::MAX {
-                    number["maximum"] = json!(max);
-                }
+                let number = json!({"type": "number", "minimum": min, "maximum": max});
                 json!({"anyOf": [number, pattern("[0-9]+(_[0-9]+)+")]})
             }
             Kind::Factor { min, max } => {

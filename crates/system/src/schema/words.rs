@@ -16,24 +16,32 @@ impl Kind {
             Self::Rate { zero: false } => "a rate above zero such as `300/s`".into(),
             Self::Share { zero: true } => "a percentage such as `20%`".into(),
             Self::Share { zero: false } => "a percentage above zero such as `20%`".into(),
+            Self::Count { min, max } if min == max => format!("`{min}`"),
             Self::Count { min, max } if *max == u64::MAX => {
                 format!("a whole number, at least {min}")
             }
             Self::Count { min, max } => {
                 format!("a whole number from {min} to {}", grouped(*max))
             }
-            Self::Number { min, max } if *max == f64::MAX => format!("a number, at least {min}"),
-            Self::Number { min, max } => format!("a number from {min} to {max}"),
-            Self::Factor { min, max } => {
-                format!("a factor such as `3x`, from {min} to {max}")
+            Self::Number { min, max } => {
+                format!("a number from {min} to {}", grouped(*max as u64))
             }
-            Self::Either(kinds) => join(&kinds.iter().map(Self::expected).collect::<Vec<_>>()),
-            Self::List(kind) => format!("a list, each item {}", kind.expected()),
+            Self::Factor { min, max } => {
+                format!(
+                    "a factor such as `3x`, from {min} to {}",
+                    grouped(*max as u64)
+                )
+            }
+            Self::Either(kinds) => {
+                let kinds: Vec<String> = kinds.iter().map(Self::expected).collect();
+                kinds.join(", or ")
+            }
+            Self::List(_) => "a list".into(),
             Self::OneOrMany(kind) => format!("{}, or a list of them", kind.expected()),
             Self::Pair(a, b) => format!("a list of two: {}, {}", a.expected(), b.expected()),
             Self::Section(section) | Self::Optional(section) => {
                 let keys: Vec<&str> = section.keys.iter().map(|k| k.name).collect();
-                format!("a mapping with {}", list(&keys))
+                format!("a mapping with {}", commas(&keys))
             }
             Self::Keyed(tagged) => {
                 let keys: Vec<&str> = tagged.variants.iter().map(|v| v.name).collect();
@@ -66,11 +74,11 @@ impl Kind {
             Self::Rate { zero: false } => "rate > 0".into(),
             Self::Share { zero: true } => "percentage".into(),
             Self::Share { zero: false } => "percentage > 0".into(),
+            Self::Count { min, max } if min == max => format!("`{min}`"),
             Self::Count { min, max } if *max == u64::MAX => format!("count ≥ {min}"),
             Self::Count { min, max } => format!("count {min} to {}", grouped(*max)),
-            Self::Number { min, max } if *max == f64::MAX => format!("number ≥ {min}"),
-            Self::Number { min, max } => format!("number {min} to {max}"),
-            Self::Factor { min, max } => format!("factor {min} to {max}"),
+            Self::Number { min, max } => format!("number {min} to {}", grouped(*max as u64)),
+            Self::Factor { min, max } => format!("factor {min} to {}", grouped(*max as u64)),
             Self::Either(kinds) => kinds
                 .iter()
                 .map(Self::docs)
@@ -118,6 +126,12 @@ impl Names {
             Self::ServiceOrEntry => "`entry` or service names",
         }
     }
+}
+
+/// `a`, `b`, `c`.
+pub(crate) fn commas<S: AsRef<str>>(words: &[S]) -> String {
+    let quoted: Vec<String> = words.iter().map(|w| format!("`{}`", w.as_ref())).collect();
+    quoted.join(", ")
 }
 
 /// `a`, `b` or `c`.

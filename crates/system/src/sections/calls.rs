@@ -3,7 +3,7 @@
 use crate::model::{CacheId, Call, RequestType, ServiceId, Step, Target};
 use crate::node::{Entry, Node, Value, quoted};
 use crate::problem::Draft;
-use crate::read::{Fields, Reader, Val, nearest};
+use crate::read::{Fields, NameList, Reader, Val};
 use crate::schema::{Kind, Names, Section, optional, otherwise, required, words};
 use crate::source::Span;
 
@@ -105,7 +105,7 @@ pub(crate) fn lower(reader: &mut Reader<'_>, entry: &Entry) -> Option<Vec<Reques
 
 /// The share by class, where it is said. `None`: it is wrong.
 fn share(reader: &mut Reader<'_>, f: &Fields<'_>) -> Option<Vec<Option<f64>>> {
-    let classes = reader.names.classes.clone();
+    let classes = reader.names.classes.to_vec();
     let Some(entry) = f.entry("share") else {
         return Some(vec![None; classes.len()]);
     };
@@ -147,7 +147,7 @@ pub(crate) fn class(reader: &mut Reader<'_>, entry: &Entry) -> Option<usize> {
 
 /// Fills the one share that is left out and checks the sums.
 fn complete(reader: &mut Reader<'_>, at: Span, shares: &mut [Vec<Option<f64>>]) {
-    let classes = reader.names.classes.clone();
+    let classes = reader.names.classes.to_vec();
     for (class, name) in classes.iter().enumerate() {
         let sum: f64 = shares.iter().filter_map(|s| s[class]).sum();
         let missing = shares.iter().filter(|s| s[class].is_none()).count();
@@ -156,7 +156,7 @@ fn complete(reader: &mut Reader<'_>, at: Span, shares: &mut [Vec<Option<f64>>]) 
         } else {
             String::new()
         };
-        let percent = (sum * 1e8).round() / 1e6;
+        let percent = (sum * 1e8).round() / 1e6 + 0.0; // an empty sum is -0
         let mut wrong = |message: String, expected: &str| {
             reader.error(
                 Draft::new(at, message)
@@ -332,7 +332,7 @@ impl Tree {
 }
 
 fn find(reader: &Reader<'_>, name: &str) -> Option<Target> {
-    let at = |names: &[String]| names.iter().position(|n| n == name).map(|i| i as u32);
+    let at = |names: &NameList| names.find(name).map(|i| i as u32);
     at(&reader.names.services)
         .map(|i| Target::Service(ServiceId(i)))
         .or_else(|| at(&reader.names.caches).map(|i| Target::Cache(CacheId(i))))
@@ -343,8 +343,12 @@ pub(crate) fn target(reader: &mut Reader<'_>, name: &str, at: Span) -> Option<Ta
     if let Some(target) = find(reader, name) {
         return Some(target);
     }
-    let names = reader.names.services.iter().chain(&reader.names.caches);
-    let near = nearest(name, names.map(String::as_str));
+    let names = reader
+        .names
+        .services
+        .iter()
+        .chain(reader.names.caches.iter());
+    let near = reader.near(name, names.map(String::as_str));
     reader.error(
         Draft::new(at, format!("there is no service or cache {}", quoted(name)))
             .expected("the name of a service or cache")

@@ -8,7 +8,7 @@ use super::trace;
 use crate::model::{Arrivals, Load};
 use crate::node::{Entry, Node, Value};
 use crate::problem::Draft;
-use crate::read::{Fields, Reader, Val, nearest};
+use crate::read::{Fields, Reader, Val};
 use crate::schema::{Kind, Section, Tagged, Variant, optional, required, words};
 use crate::source::Span;
 
@@ -122,7 +122,7 @@ static BURSTY: Section = Section {
 
 /// The load of each class.
 pub(crate) fn lower(reader: &mut Reader<'_>, fields: &Fields<'_>, base: &Path) -> Vec<Load> {
-    let classes = reader.names.classes.clone();
+    let classes = reader.names.classes.to_vec();
     let mut loads = vec![Load::Constant(0.0); classes.len()];
     let Some(entry) = fields.entry("load") else {
         return loads;
@@ -139,7 +139,7 @@ pub(crate) fn lower(reader: &mut Reader<'_>, fields: &Fields<'_>, base: &Path) -
                 "there are several classes, and this is one load",
             )
             .found(entry.value.found())
-            .expected(format!("a load for each of {}", words::list(&classes))),
+            .expected(format!("a load for each of {}", words::commas(&classes))),
         ),
         _ => {
             if let Some(load) = one(reader, &entry.value, entry.key.span, base) {
@@ -151,6 +151,7 @@ pub(crate) fn lower(reader: &mut Reader<'_>, fields: &Fields<'_>, base: &Path) -
     if zero && !reader.sink.has_errors() {
         reader.error(
             Draft::new(entry.key.span, "the load is zero")
+                .found(entry.value.found())
                 .expected("a class with a load above zero"),
         );
     }
@@ -164,10 +165,11 @@ fn by_class(
     base: &Path,
     loads: &mut [Load],
 ) {
-    let classes = reader.names.classes.clone();
+    let classes = reader.names.classes.to_vec();
+    let mut meant = Vec::new();
     for e in entries {
         let Some(class) = classes.iter().position(|c| *c == e.key.text) else {
-            let near = nearest(
+            let near = reader.near(
                 &e.key.text,
                 classes
                     .iter()
@@ -180,8 +182,9 @@ fn by_class(
                     format!("there is no class {}", crate::node::quoted(&e.key.text)),
                 )
                 .expected(words::list(&classes))
-                .suggest(near),
+                .suggest(near.clone()),
             );
+            meant.extend(near);
             continue;
         };
         if let Some(load) = one(reader, &e.value, e.key.span, base) {
@@ -190,10 +193,11 @@ fn by_class(
     }
     for class in classes
         .iter()
-        .filter(|c| !entries.iter().any(|e| e.key.text == **c))
+        .filter(|c| !entries.iter().any(|e| e.key.text == **c) && !meant.contains(c))
     {
         reader.error(
             Draft::new(entry.key.span, format!("the class `{class}` has no load"))
+                .found(format!("no `{class}`"))
                 .expected(format!("`{class}:` {}; `0/s` for none", RATE.expected())),
         );
     }

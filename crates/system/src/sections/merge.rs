@@ -210,6 +210,7 @@ fn build_backoff(reader: &mut Reader<'_>, part: &BackoffPart) -> Option<Backoff>
                 part.at,
                 "this backoff has no kind, and no less specific policy has one",
             )
+            .found("no `kind`")
             .expected("`kind:` `constant`, `linear` or `exponential`"),
         );
         return None;
@@ -242,6 +243,7 @@ fn build_backoff(reader: &mut Reader<'_>, part: &BackoffPart) -> Option<Backoff>
     let Some(Placed(base, base_at)) = part.base else {
         reader.error(
             Draft::new(part.at, format!("`{}` needs `base`", kind.name))
+                .found("no `base`")
                 .expected("`base:` a duration above zero such as `5ms` or `2s`"),
         );
         return None;
@@ -275,6 +277,7 @@ fn build_budget(reader: &mut Reader<'_>, part: &BudgetPart) -> Option<BudgetSpec
                 part.at,
                 "this budget has no kind, and no less specific policy has one",
             )
+            .found("no `kind`")
             .expected("`kind:` the name of a budget"),
         );
         return None;

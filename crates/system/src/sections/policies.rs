@@ -1,5 +1,7 @@
 //! `policies:`: what each says; [`super::merge`] puts them together.
 
+use std::collections::HashMap;
+
 use damper_control::registry::{BUDGETS, BudgetEntry, Unit};
 use damper_control::{Jitter, Nanos, RetryOn};
 
@@ -7,7 +9,7 @@ use super::calls;
 use crate::model::{Cache, CacheId, CacheMode, Caller, ServiceId, Target};
 use crate::node::{Entry, Node, Value, quoted};
 use crate::problem::Draft;
-use crate::read::{Fields, Reader, Val, nearest};
+use crate::read::{Fields, Reader, Val};
 use crate::schema::{Kind, Names, Section, Tagged, Variant, optional, otherwise, required, words};
 use crate::source::Span;
 
@@ -209,6 +211,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>, caches: &[Cache
         );
         return all;
     };
+    let mut first: HashMap<(Caller, Target), Span> = HashMap::new();
     for entry in entries {
         let partial = policy(reader, entry);
         let key = entry.key.text.trim();
@@ -219,12 +222,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>, caches: &[Cache
             let to = calls::target(reader, to.trim(), entry.key.span);
             if let (Some(from), Some(to), Some(partial)) = (from, to, partial) {
                 let edge = (from, to);
-                let twin = all
-                    .edges
-                    .iter()
-                    .find(|(e, _)| *e == edge)
-                    .map(|(_, p)| p.at);
-                twice(reader, entry, twin);
+                twice(reader, entry, first.insert(edge, partial.at));
                 all.edges.push((edge, partial));
             }
         } else if let Some(to) = callee(reader, key, entry.key.span)
@@ -248,8 +246,8 @@ fn twice(reader: &mut Reader<'_>, entry: &Entry, first: Option<Span>) {
 }
 
 fn callee(reader: &mut Reader<'_>, name: &str, at: Span) -> Option<Target> {
-    let near = nearest(name, ["default"].into_iter());
-    if near.is_some() && !reader.names.services.iter().any(|s| s == name) {
+    let near = reader.near(name, ["default"].into_iter());
+    if near.is_some() && reader.names.services.find(name).is_none() {
         reader.error(
             Draft::new(at, format!("there is no service or cache {}", quoted(name)))
                 .expected(Names::Policy.expected())
@@ -264,10 +262,10 @@ fn caller(reader: &mut Reader<'_>, name: &str, at: Span, caches: &[Cache]) -> Op
     if name == "client" {
         return Some(Caller::Client);
     }
-    if let Some(i) = reader.names.services.iter().position(|s| s == name) {
+    if let Some(i) = reader.names.services.find(name) {
         return Some(Caller::Service(ServiceId(i as u32)));
     }
-    if let Some(i) = caches.iter().position(|c| c.name == name) {
+    if let Some(i) = reader.names.caches.find(name) {
         if caches[i].mode == CacheMode::ReadThrough {
             return Some(Caller::Cache(CacheId(i as u32)));
         }
@@ -283,7 +281,7 @@ fn caller(reader: &mut Reader<'_>, name: &str, at: Span, caches: &[Cache]) -> Op
         return None;
     }
     let names = reader.names.services.iter().map(String::as_str);
-    let near = nearest(name, names.chain(["client"]));
+    let near = reader.near(name, names.chain(["client"]));
     reader.error(
         Draft::new(at, format!("there is no caller {}", quoted(name)))
             .expected("`client`, a service, or a read-through cache before `->`")
@@ -377,8 +375,20 @@ fn backoff(reader: &mut Reader<'_>, f: &Fields<'_>, entry: &Entry) -> Option<Bac
         jitter: None,
     };
     if !entry.value.is_map() {
+        let word = entry.value.scalar().unwrap_or_default();
+        let kind = BACKOFFS.variants.iter().find(|v| v.name == word);
+        if let Some(kind) = kind.filter(|k| !k.needs.is_empty()) {
+            let message = format!("`{word}` needs a base, and stands in a mapping");
+            reader.error(
+                Draft::new(entry.value.span, message)
+                    .found(quoted(word))
+                    .expected("`none`, or a mapping with `kind`")
+                    .suggest(Some(format!("{{kind: {}, base: 25ms}}", kind.name))),
+            );
+            return None;
+        }
         reader.value(f, "backoff")?;
-        part.kind = BACKOFFS.variants.first();
+        part.kind = kind;
         return Some(part);
     }
     // No check of what is missing: a less specific policy may have it.
@@ -432,7 +442,7 @@ fn budget(reader: &mut Reader<'_>, entry: &Entry) -> Option<BudgetPart> {
                 Draft::new(kind.value.span, "this budget is not known")
                     .found(kind.value.found())
                     .expected(words::list(&names))
-                    .suggest(nearest(text, names.iter().copied())),
+                    .suggest(reader.near(text, names.iter().copied())),
             );
             return None;
         }

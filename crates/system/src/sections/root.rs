@@ -1,12 +1,14 @@
 //! The top of the file: version, name, classes, and the order in which the rest is read.
 
+use std::collections::HashMap;
+
 use super::{
     caches, calls, experiment, load, merge, policies, routes, services, triggers, warnings,
 };
 use crate::model::{System, Work};
 use crate::node::{Name, Node, Value, quoted};
 use crate::problem::Draft;
-use crate::read::{Fields, Reader};
+use crate::read::{Fields, NameList, Reader};
 use crate::schema::{Kind, Names, Section, optional, otherwise, required};
 use crate::source::Span;
 
@@ -92,6 +94,7 @@ pub(crate) fn lower(
     if matches!(root.value, Value::Null) {
         reader.error(
             Draft::new(at, "the file is empty")
+                .found("nothing")
                 .expected("`damper: 1` and the description of a system"),
         );
         return None;
@@ -102,7 +105,7 @@ pub(crate) fn lower(
         Some(crate::read::Val::Text(name)) => name,
         _ => "system".to_owned(),
     };
-    reader.names.classes = classes(reader, &fields);
+    reader.names.classes = NameList::new(classes(reader, &fields));
     let service_names = names(reader, &fields, "services", &[]);
     let cache_names = names(reader, &fields, "caches", &service_names);
     let trigger_names = names(reader, &fields, "triggers", &[]);
@@ -114,7 +117,9 @@ pub(crate) fn lower(
         .filter(|_| service_names.is_empty())
     {
         reader.error(
-            Draft::new(entry.key.span, "there are no services").expected("at least one service"),
+            Draft::new(entry.key.span, "there are no services")
+                .found(entry.value.found())
+                .expected("at least one service"),
         );
     }
 
@@ -140,7 +145,7 @@ pub(crate) fn lower(
     let (policies, origins) = merge::split(edges);
     let system = System {
         name,
-        classes: reader.names.classes.clone(),
+        classes: reader.names.classes.to_vec(),
         services,
         caches,
         load,
@@ -172,6 +177,8 @@ const RESERVED: [&str; 6] = ["client", "default", "all", "none", "parallel", "en
 /// Shapes of a load, which stand where classes stand.
 const SHAPES: [&str; 4] = ["steps", "ramp", "burst", "trace"];
 
+const MAX_CLASSES: usize = 16;
+
 fn classes(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
     let fallback = || vec!["default".to_owned()];
     let Some(node) = fields.node("classes") else {
@@ -186,7 +193,7 @@ fn classes(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
         return fallback();
     };
     let mut names: Vec<String> = Vec::new();
-    for item in items {
+    for item in items.iter().take(MAX_CLASSES) {
         let Some(text) = item.scalar() else {
             reader.error(
                 Draft::new(item.span, "this is not a name")
@@ -211,14 +218,13 @@ fn classes(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
             names.push(name.text);
         }
     }
-    if items.is_empty() || items.len() > 16 {
+    if items.is_empty() || items.len() > MAX_CLASSES {
         reader.error(
             Draft::new(node.span, "there must be 1 to 16 classes")
                 .found(format!("{} classes", items.len()))
                 .expected("1 to 16 names"),
         );
     }
-    names.truncate(16);
     if names.is_empty() { fallback() } else { names }
 }
 
@@ -236,16 +242,17 @@ fn names(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str, taken: &[Name]
         return Vec::new();
     };
     let noun = key.trim_end_matches('s');
+    let taken: HashMap<&str, Span> = taken.iter().map(|t| (t.text.as_str(), t.span)).collect();
     for entry in entries {
         valid(reader, &entry.key, noun, &[]);
-        if let Some(first) = taken.iter().find(|t| t.text == entry.key.text) {
+        if let Some(first) = taken.get(entry.key.text.as_str()) {
             reader.error(
                 Draft::new(
                     entry.key.span,
                     format!("{} is also the name of a service", quoted(&entry.key.text)),
                 )
                 .expected("a name that neither a service nor another cache has")
-                .also(first.span, "the service"),
+                .also(*first, "the service"),
             );
         }
     }
@@ -261,10 +268,10 @@ fn valid(reader: &mut Reader<'_>, name: &Name, noun: &str, more: &[&str]) -> boo
     } else {
         format!("{} cannot name a {noun}", quoted(text))
     };
-    reader.error(
-        Draft::new(name.span, message)
-            .expected("a name of letters, digits, `-`, `_` and `.`, at most 100 characters"),
-    );
+    reader
+        .error(Draft::new(name.span, message).expected(
+            "another name, of letters, digits, `-`, `_` and `.`, at most 100 characters",
+        ));
     false
 }
 
@@ -279,8 +286,8 @@ fn well_formed(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-fn texts(names: &[Name]) -> Vec<String> {
-    names.iter().map(|n| n.text.clone()).collect()
+fn texts(names: &[Name]) -> NameList {
+    NameList::new(names.iter().map(|n| n.text.clone()).collect())
 }
 
 fn work(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Work> {
@@ -301,6 +308,7 @@ fn work(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Work> {
         (None, None) => {
             reader.error(
                 Draft::new(fields.at, "the file does not say what a request does")
+                    .found("neither `requests` nor `routes`")
                     .expected("`requests:` with call trees, or `routes:` with a matrix"),
             );
             None

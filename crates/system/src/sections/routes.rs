@@ -3,7 +3,7 @@
 use crate::model::{Routes, ServiceId};
 use crate::node::{Entry, quoted};
 use crate::problem::Draft;
-use crate::read::{Reader, Val, nearest};
+use crate::read::{Reader, Val};
 use crate::schema::{Kind, Names};
 use crate::source::Span;
 
@@ -19,7 +19,7 @@ type Row = Vec<(ServiceId, f64)>;
 type Matrix = (Row, Vec<Row>);
 
 pub(crate) fn lower(reader: &mut Reader<'_>, entry: &Entry) -> Option<Routes> {
-    let classes = reader.names.classes.clone();
+    let classes = reader.names.classes.to_vec();
     let Some(blocks) = entry.value.entries().filter(|b| !b.is_empty()) else {
         reader.error(
             Draft::new(
@@ -64,6 +64,7 @@ pub(crate) fn lower(reader: &mut Reader<'_>, entry: &Entry) -> Option<Routes> {
     for (class, _) in classes.iter().zip(named).filter(|(_, named)| !named) {
         reader.error(
             Draft::new(entry.key.span, format!("the class `{class}` has no routes"))
+                .found(format!("no `{class}`"))
                 .expected("a block for each class, or `all`"),
         );
     }
@@ -107,6 +108,7 @@ fn matrix(reader: &mut Reader<'_>, block: &Entry) -> Option<Matrix> {
     if entry.is_none() && !lines.iter().any(|l| l.key.text == "entry") {
         reader.error(
             Draft::new(block.key.span, "`entry` is missing")
+                .found("no `entry`")
                 .expected("`entry:` the services that clients call, summing to 100%"),
         );
     }
@@ -169,15 +171,15 @@ fn row(reader: &mut Reader<'_>, line: &Entry, is_entry: bool) -> Option<Row> {
 }
 
 fn service(reader: &mut Reader<'_>, name: &str, at: Span) -> Option<ServiceId> {
-    if let Some(i) = reader.names.services.iter().position(|s| s == name) {
+    if let Some(i) = reader.names.services.find(name) {
         return Some(ServiceId(i as u32));
     }
-    let message = if reader.names.caches.iter().any(|c| c == name) {
+    let message = if reader.names.caches.find(name).is_some() {
         format!("{} is a cache; routes lead to services only", quoted(name))
     } else {
         format!("there is no service {}", quoted(name))
     };
-    let near = nearest(name, reader.names.services.iter().map(String::as_str));
+    let near = reader.near(name, reader.names.services.iter().map(String::as_str));
     reader.error(
         Draft::new(at, message)
             .expected("the name of a service")

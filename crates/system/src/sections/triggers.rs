@@ -1,5 +1,7 @@
 //! `triggers:`: what goes wrong for a while.
 
+use std::collections::HashSet;
+
 use damper_control::Nanos;
 
 use crate::model::{Action, ActionKind, CacheId, Service, ServiceId, Spike, Trigger};
@@ -282,12 +284,13 @@ fn spike(reader: &mut Reader<'_>, f: &Fields<'_>, node: &Node) -> Option<ActionK
 fn ids(reader: &mut Reader<'_>, node: &Node, kind: &Kind) -> Option<Vec<u32>> {
     let values = reader.one_or_many(node, kind)?;
     let mut ids = Vec::new();
+    let mut seen = HashSet::new();
     for (i, value) in values.iter().enumerate() {
         let Val::Id(id) = value else {
             return None;
         };
         let id = *id as u32;
-        if ids.contains(&id) {
+        if !seen.insert(id) {
             let at = match &node.value {
                 Value::Seq(items) => items.get(i).map_or(node.span, |n| n.span),
                 _ => node.span,

@@ -1,10 +1,14 @@
 //! What a file may say but probably does not mean.
 
+use std::collections::HashSet;
+
 use damper_control::{Backoff, Jitter, Nanos, Outcome};
 
 use super::merge::Origin;
 use super::root::Places;
-use crate::model::{Call, ClassId, Edge, OnAbandon, ServiceId, Step, System, Target, Work};
+use crate::model::{
+    CacheId, Call, ClassId, Edge, OnAbandon, ServiceId, Step, System, Target, Work,
+};
 use crate::problem::Draft;
 use crate::read::Reader;
 
@@ -20,16 +24,16 @@ pub(crate) fn check(reader: &mut Reader<'_>, system: &System, places: &Places, o
 }
 
 fn unused(reader: &mut Reader<'_>, system: &System, places: &Places) {
-    let targets = || system.policies.edges.iter().map(|e| e.target);
+    let targets: HashSet<Target> = system.policies.edges.iter().map(|e| e.target).collect();
+    let servers: HashSet<ServiceId> = targets.iter().map(|t| system.server_of(*t)).collect();
     for (i, service) in system.services.iter().enumerate() {
-        let id = ServiceId(i as u32);
-        if !targets().any(|t| system.server_of(t) == id) {
+        if !servers.contains(&ServiceId(i as u32)) {
             let message = format!("nothing calls the service `{}`", service.name);
             reader.warn(Draft::new(places.services[i], message).expected("a call to it"));
         }
     }
     for (i, cache) in system.caches.iter().enumerate() {
-        if !targets().any(|t| matches!(t, Target::Cache(c) if c.0 as usize == i)) {
+        if !targets.contains(&Target::Cache(CacheId(i as u32))) {
             let message = format!("nothing calls the cache `{}`", cache.name);
             reader.warn(
                 Draft::new(places.caches[i], message)

@@ -1,0 +1,116 @@
+//! `--set`.
+
+use damper_system::SystemFile;
+
+use crate::file;
+
+fn with(sections: &[(&str, &str)], changes: &[&str]) -> SystemFile {
+    let mut file = SystemFile::parse("system.yaml", &file(sections)).unwrap();
+    for change in changes {
+        file.set(change).unwrap_or_else(|p| panic!("{p}"));
+    }
+    file
+}
+
+fn lowered(changes: &[&str]) -> damper_system::System {
+    with(&[], changes).lower().unwrap_or_else(|p| panic!("{p}"))
+}
+
+#[test]
+fn values_are_replaced_and_added() {
+    let s = lowered(&[
+        "services.db.workers=3",
+        "services.db.queue = 150",
+        "load=140/s",
+        "requests.read.calls[0]={db: {times: 2}}",
+        "requests.read.calls[0].db.chance=50%",
+        "experiment.watch=60s",
+    ]);
+    assert_eq!(s.services[0].workers, Some(3));
+    assert_eq!(s.services[0].queue, Some(150));
+    assert_eq!(s.load[0], damper_system::model::Load::Constant(140.0));
+    let damper_system::model::Work::Requests(types) = &s.work else {
+        panic!("call trees")
+    };
+    let call = &types[0].steps[0][0];
+    assert_eq!((call.times, call.chance), (2, 0.5));
+    assert_eq!(s.experiment.watch.as_secs_f64(), 60.0);
+}
+
+#[test]
+fn policies_are_found_however_they_are_written() {
+    let policies = ("policies", "{\"client -> db\": {timeout: 1s}}");
+    for path in [
+        r#"policies."client -> db".retry.limit=2"#,
+        "policies.'client->db'.retry.limit=2",
+        "policies.client->db.retry.limit=2",
+        "policies.client -> db.retry.limit=2",
+    ] {
+        let s = with(&[policies], &[path]).lower().unwrap();
+        let policy = &s.policies.edges[0].policy;
+        assert_eq!(policy.retry.limits.limit(0), 2, "{path}");
+        assert!(policy.timeout.is_some(), "{path}");
+    }
+}
+
+#[test]
+fn later_changes_win_and_all_are_remembered() {
+    let file = with(&[], &["load=1/s", "load=2/s"]);
+    assert_eq!(file.changes().collect::<Vec<_>>(), ["load=1/s", "load=2/s"]);
+    assert_eq!(file.lower().unwrap().total_load(), 2.0);
+    assert_eq!(file.name(), "system.yaml");
+    assert!(file.text().contains("270/s"));
+    assert_eq!(file.to_json()["load"], "2/s");
+}
+
+#[test]
+fn a_change_that_fails_changes_nothing() {
+    let mut file = with(&[], &[]);
+    assert!(file.set("load.high.x=1").is_err());
+    assert!(file.set("nonsense").is_err());
+    assert_eq!(file.changes().count(), 0);
+    assert_eq!(file.lower().unwrap().total_load(), 270.0);
+}
+
+#[test]
+fn mistakes_point_into_the_change() {
+    for (name, change) in [
+        ("set-key-unknown", "services.db.queu=150"),
+        ("set-section-unknown", "polices.db.timeout=1s"),
+        ("set-value-wrong", "services.db.queue=many"),
+        ("set-value-empty", "services.db.queue="),
+        (
+            "set-inside-a-value",
+            "services={db: {workers: 3, queue: [1]}}",
+        ),
+        ("set-without-value", "services.db.queue"),
+        ("set-empty", ""),
+        ("set-empty-key", "services..queue=1"),
+        ("set-quote-open", "policies.\"client -> db.timeout=1s"),
+        ("set-bracket-open", "requests.read.calls[0=db"),
+        ("set-index-not-a-number", "requests.read.calls[x]=db"),
+        ("set-index-beyond", "requests.read.calls[3]=db"),
+        ("set-index-of-a-mapping", "services[0]=1"),
+        ("set-key-of-a-word", "load.high=1/s"),
+        ("set-bad-yaml", "services.db={workers: 3"),
+        ("set-after-quote", "services.\"db\"queue=1"),
+    ] {
+        let mut file = with(&[], &[]);
+        let problems = file.set(change).and_then(|()| file.lower()).unwrap_err();
+        assert!(problems.iter().all(|p| p.file == "--set"), "{name}");
+        insta::assert_snapshot!(name, problems.render(false));
+    }
+}
+
+#[test]
+fn an_error_in_the_file_and_one_in_a_change_are_shown_together() {
+    let mut file = with(&[("load", "270")], &[]);
+    file.set("services.db.queue=-1").unwrap();
+    let files: Vec<String> = file
+        .lower()
+        .unwrap_err()
+        .into_iter()
+        .map(|p| p.file)
+        .collect();
+    assert_eq!(files, ["system.yaml", "--set"]);
+}

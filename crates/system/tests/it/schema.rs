@@ -1,0 +1,81 @@
+//! The JSON Schema accepts what the reader accepts.
+
+use damper_system::{SystemFile, json_schema};
+
+use crate::file;
+
+fn json(text: &str) -> serde_json::Value {
+    SystemFile::parse("x", text).unwrap().to_json()
+}
+
+fn validator() -> jsonschema::Validator {
+    jsonschema::draft7::new(&json_schema()).unwrap()
+}
+
+#[test]
+fn is_a_schema() {
+    assert!(jsonschema::draft7::meta::is_valid(&json_schema()));
+}
+
+#[test]
+fn accepts_good_files() {
+    let validator = validator();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files");
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let mut files = 0;
+    for folder in [folder, examples] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|e| e == "yaml") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let errors: Vec<String> = validator
+                    .iter_errors(&json(&text))
+                    .map(|e| e.to_string())
+                    .collect();
+                assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
+                files += 1;
+            }
+        }
+    }
+    assert!(files >= 4);
+}
+
+#[test]
+fn refuses_bad_files() {
+    let validator = validator();
+    for sections in [
+        vec![("damper", "2")],
+        vec![("load", "")],
+        vec![("load", "270")],
+        vec![("requests", "")],
+        vec![("routes", "{all: {entry: {db: 100%}}}")],
+        vec![("services", "{db: {wrokers: 3}}")],
+        vec![("services", "{db: {workers: 0}}")],
+        vec![("services", "{db: {service_time: 100}}")],
+        vec![(
+            "services",
+            "{db: {service_time: {dist: lognormal, mean: 1ms}}}",
+        )],
+        vec![(
+            "services",
+            "{db: {service_time: {dist: exponential, mean: 1ms, cv: 2}}}",
+        )],
+        vec![("services", "{db: {failure: 0.1}}")],
+        vec![("services", "{\"my db\": {}}")],
+        vec![("arrivals", "poison")],
+        vec![("requests", "{r: {calls: [{a: [], b: []}]}}")],
+        vec![("policies", "{\"a -> b -> c\": {}}")],
+        vec![("policies", "{db: {retry: {on: [reject]}}}")],
+        vec![(
+            "policies",
+            "{db: {retry: {budget: {kind: envoy, max_tokens: 3}}}}",
+        )],
+        vec![("triggers", "{t: [{outage: db}]}")],
+        vec![("triggers", "{t: [{outage: db, slowdown: db, for: 1s}]}")],
+        vec![("experiment", "{recovered_at: 0.9}")],
+    ] {
+        let text = file(&sections);
+        assert!(!validator.is_valid(&json(&text)), "{text}");
+        assert!(crate::lower(&text).is_err(), "{text}");
+    }
+}

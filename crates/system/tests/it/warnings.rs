@@ -1,0 +1,131 @@
+//! What a file may say but probably does not mean.
+
+use crate::{file, lower};
+
+#[test]
+fn warnings() {
+    let two = ("classes", "[high, low]");
+    let loads = ("load", "{high: 50/s, low: 100/s}");
+    let bounded = (
+        "services",
+        "{db: {workers: 30, service_time: 100ms, queue: 100}}",
+    );
+    for (name, sections) in [
+        (
+            "warn-nothing",
+            vec![
+                bounded,
+                ("policies", "{db: {timeout: 1s, retry: {limit: 1}}}"),
+            ],
+        ),
+        (
+            "warn-queue-too-long",
+            vec![("policies", "{db: {timeout: 1s}}")],
+        ),
+        (
+            "warn-no-timeout",
+            vec![bounded, ("policies", "{default: {retry: {limit: 3}}}")],
+        ),
+        (
+            "warn-class-limits-at-once",
+            vec![
+                two,
+                loads,
+                bounded,
+                (
+                    "policies",
+                    "{db: {timeout: 1s, retry: {limit: {high: 5, low: 1}}}}",
+                ),
+            ],
+        ),
+        (
+            "warn-class-limits-brief",
+            vec![
+                two,
+                loads,
+                bounded,
+                (
+                    "policies",
+                    "{db: {timeout: 1s, retry: {limit: {high: 5, low: 1}, backoff: {kind: constant, base: 1ms}}}}",
+                ),
+            ],
+        ),
+        (
+            "warn-overload",
+            vec![
+                bounded,
+                ("load", "{ramp: {from: 100/s, to: 900/s, over: 10s}}"),
+            ],
+        ),
+        (
+            "warn-overload-behind-a-cache",
+            vec![
+                bounded,
+                ("caches", "{c: {store: db, hit_rate: 50%, hot_keys: 10}}"),
+                ("load", "700/s"),
+                ("requests", "{r: {calls: [c]}}"),
+            ],
+        ),
+        (
+            "warn-overload-routes",
+            vec![
+                bounded,
+                ("requests", ""),
+                ("routes", "{all: {entry: {db: 100%}, db: {db: 50%}}}"),
+            ],
+        ),
+        (
+            "warn-unused",
+            vec![
+                ("services", "{db: {}, idle: {}}"),
+                ("caches", "{c: {store: db, hit_rate: 50%, hot_keys: 10}}"),
+                (
+                    "policies",
+                    "{idle: {timeout: 1s}, \"db -> db\": {timeout: 2s}}",
+                ),
+            ],
+        ),
+        (
+            "warn-without-workers",
+            vec![(
+                "services",
+                "{db: {queue: 10, order: lifo, blocking: true, contention: {alpha: 1%}}}",
+            )],
+        ),
+        (
+            "warn-deadline-too-close",
+            vec![
+                bounded,
+                (
+                    "policies",
+                    "{db: {timeout: 1s, deadline: 1s, retry: {limit: 1}}}",
+                ),
+            ],
+        ),
+        (
+            "warn-nothing-to-lose",
+            vec![
+                ("services", "{db: {}}"),
+                (
+                    "triggers",
+                    "{loss: {capacity_loss: db, share: 50%, for: 2s}}",
+                ),
+            ],
+        ),
+        (
+            "warn-fill-of-read-through",
+            vec![
+                bounded,
+                (
+                    "caches",
+                    "{c: {store: db, mode: read-through, hit_rate: 50%, hot_keys: 10, fill: always}}",
+                ),
+                ("requests", "{r: {calls: [c]}}"),
+            ],
+        ),
+    ] {
+        let (_, problems) = lower(&file(&sections)).unwrap_or_else(|p| panic!("{name}: {p}"));
+        assert!(!problems.has_errors());
+        insta::assert_snapshot!(name, problems.render(false));
+    }
+}
