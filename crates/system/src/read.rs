@@ -1,14 +1,16 @@
 //! Reads nodes against the tables and collects what is wrong.
 
-use std::collections::HashMap;
-
 use damper_control::Nanos;
 
-use crate::node::{Entry, Name, Node, Value, quoted};
+use crate::node::{Entry, Name, Node, quoted};
 use crate::problem::{Draft, Sink};
-use crate::schema::{Key, Kind, Names, Presence, Section, Tagged, Variant, words};
+use crate::schema::{Key, Kind, Presence, Section, Tagged, Variant, words};
 use crate::source::Span;
-use crate::units::{self, Mistake};
+
+mod names;
+mod scalar;
+
+pub(crate) use names::{Defined, NameList};
 
 /// A value of a simple kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,40 +26,6 @@ pub(crate) enum Val {
     Id(usize),
     /// `all`.
     All,
-}
-
-/// Names of one kind, in the order of the file.
-#[derive(Debug, Default)]
-pub(crate) struct NameList {
-    list: Vec<String>,
-    index: HashMap<String, usize>,
-}
-
-impl NameList {
-    pub(crate) fn new(list: Vec<String>) -> Self {
-        let index = list.iter().cloned().zip(0..).collect();
-        Self { list, index }
-    }
-
-    pub(crate) fn find(&self, name: &str) -> Option<usize> {
-        self.index.get(name).copied()
-    }
-}
-
-impl std::ops::Deref for NameList {
-    type Target = [String];
-    fn deref(&self) -> &[String] {
-        &self.list
-    }
-}
-
-/// What names the file defines.
-#[derive(Debug, Default)]
-pub(crate) struct Defined {
-    pub(crate) classes: NameList,
-    pub(crate) services: NameList,
-    pub(crate) caches: NameList,
-    pub(crate) triggers: NameList,
 }
 
 /// The context of reading: problems and names.
@@ -338,189 +306,7 @@ impl Reader<'_> {
             _ => None,
         }
     }
-
-    pub(crate) fn scalar(&mut self, node: &Node, kind: &Kind) -> Option<Val> {
-        match self.try_scalar(node, kind) {
-            Ok(value) => Some(value),
-            Err(mistake) => {
-                self.error(
-                    Draft::new(node.span, mistake.message)
-                        .found(node.found())
-                        .expected(kind.expected())
-                        .suggest(mistake.suggestion),
-                );
-                None
-            }
-        }
-    }
-
-    /// One or several values.
-    pub(crate) fn one_or_many(&mut self, node: &Node, kind: &Kind) -> Option<Vec<Val>> {
-        match &node.value {
-            Value::Seq(items) if items.is_empty() => {
-                self.error(
-                    Draft::new(node.span, "this list is empty")
-                        .expected(format!("{}, or a list of them", kind.expected())),
-                );
-                None
-            }
-            // All items are read, so that each says what is wrong with it.
-            Value::Seq(items) => {
-                let values: Vec<_> = items.iter().map(|i| self.scalar(i, kind)).collect();
-                values.into_iter().collect()
-            }
-            _ => self.scalar(node, kind).map(|v| vec![v]),
-        }
-    }
-
-    pub(crate) fn try_scalar(&self, node: &Node, kind: &Kind) -> Result<Val, Mistake> {
-        let Some(text) = node.scalar() else {
-            return Err(Mistake::new(match &node.value {
-                Value::Null => "a value is missing",
-                Value::Map(_) => "this must not be a mapping",
-                _ => "this must not be a list",
-            }));
-        };
-        let above = |x: f64, zero: bool| {
-            if zero || x > 0.0 {
-                Ok(Val::Number(x))
-            } else {
-                Err(Mistake::new("this must be above zero"))
-            }
-        };
-        let within = |x: f64, min: f64, max: f64| {
-            if x < min {
-                Err(Mistake::new("this number is too small"))
-            } else if x > max {
-                Err(Mistake::new("this number is too large"))
-            } else {
-                Ok(Val::Number(x))
-            }
-        };
-        match kind {
-            Kind::Text if text.trim().is_empty() => Err(Mistake::new("this text is empty")),
-            Kind::Text => Ok(Val::Text(text.to_owned())),
-            Kind::Name(names) => self.name(text, *names),
-            Kind::Word(words) => match words.iter().find(|w| **w == text) {
-                Some(word) => Ok(Val::Word(word)),
-                None => Err(Mistake {
-                    message: "this word is not known here".into(),
-                    suggestion: self.near(text, words.iter().copied()),
-                }),
-            },
-            Kind::Flag => match text {
-                "true" => Ok(Val::Flag(true)),
-                "false" => Ok(Val::Flag(false)),
-                _ => Err(match text.to_ascii_lowercase().as_str() {
-                    "yes" | "on" | "true" => {
-                        Mistake::new("this is not a yes or no").suggest("true")
-                    }
-                    "no" | "off" | "false" => {
-                        Mistake::new("this is not a yes or no").suggest("false")
-                    }
-                    _ => Mistake::new("this is not a yes or no"),
-                }),
-            },
-            Kind::Duration { zero } => match units::duration(text)? {
-                Nanos::ZERO if !zero => Err(Mistake::new("this must be above zero")),
-                d => Ok(Val::Duration(d)),
-            },
-            Kind::Rate { zero } => above(units::rate(text)?, *zero),
-            Kind::Share { zero } => above(units::share(text)?, *zero),
-            Kind::Count { min, max } => match units::count(text)? {
-                n if n < *min => Err(Mistake::new("this number is too small")),
-                n if n > *max => Err(Mistake::new("this number is too large")),
-                n => Ok(Val::Count(n)),
-            },
-            Kind::Number { min, max } => within(units::number(text)?, *min, *max),
-            Kind::Factor { min, max } => within(units::factor(text)?, *min, *max),
-            Kind::Either(kinds) => self.either(node, text, kinds),
-            _ => Err(Mistake::new("this must not be a single value")),
-        }
-    }
-
-    /// The first alternative that fits; otherwise the mistake of the likeliest.
-    fn either(&self, node: &Node, text: &str, kinds: &[Kind]) -> Result<Val, Mistake> {
-        let mut mistakes = Vec::new();
-        for kind in kinds {
-            match self.try_scalar(node, kind) {
-                Ok(value) => return Ok(value),
-                Err(mistake) => mistakes.push((kind, mistake)),
-            }
-        }
-        let digits = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-        let likely = mistakes
-            .iter()
-            .position(|(kind, m)| match kind {
-                Kind::Word(_) | Kind::Name(_) => !digits && m.suggestion.is_some(),
-                Kind::Section(_) | Kind::Tagged(_) | Kind::Keyed(_) | Kind::Map(..) => false,
-                _ => digits,
-            })
-            .or_else(|| (!mistakes.is_empty()).then_some(0));
-        match likely.map(|i| mistakes.swap_remove(i).1) {
-            Some(mistake) => Err(mistake),
-            None => Err(Mistake::new("nothing can stand here")),
-        }
-    }
-
-    /// The nearest of some names, if it is near and will be shown.
-    pub(crate) fn near<'a>(
-        &self,
-        text: &str,
-        names: impl Iterator<Item = &'a str>,
-    ) -> Option<String> {
-        if self.sink.is_full() {
-            return None;
-        }
-        nearest(text, names)
-    }
-
-    pub(crate) fn name(&self, text: &str, names: Names) -> Result<Val, Mistake> {
-        let (known, what) = match names {
-            Names::Service => (&self.names.services, "service"),
-            Names::Cache => (&self.names.caches, "cache"),
-            Names::Trigger => (&self.names.triggers, "trigger"),
-            Names::ClassOrAll if text == "all" => return Ok(Val::All),
-            _ => (&self.names.classes, "class"),
-        };
-        match known.find(text) {
-            Some(i) => Ok(Val::Id(i)),
-            None => Err(Mistake {
-                message: format!("there is no {what} {}", quoted(text)),
-                suggestion: self.near(text, known.iter().map(String::as_str)),
-            }),
-        }
-    }
 }
-
-/// The nearest of some names, if it is near at all.
-fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
-    if text.len() > 100 {
-        return None;
-    }
-    let lower = text.to_lowercase();
-    names
-        .take(MAX_NAMES)
-        .filter(|name| name.len().abs_diff(text.len()) <= MAX_DISTANCE)
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(&lower, &name.to_lowercase()),
-                name,
-            )
-        })
-        .filter(|(distance, name)| {
-            let length = name.chars().count().max(lower.chars().count());
-            let prefix = lower.get(..4).is_some_and(|p| name.starts_with(p));
-            (*distance <= 1.max(length / 3) || prefix && *distance <= length / 2)
-                && *distance < name.chars().count()
-        })
-        .min()
-        .map(|(_, name)| name.to_owned())
-}
-
-/// Of how many names the nearest is looked for.
-const MAX_NAMES: usize = 5_000;
-const MAX_DISTANCE: usize = 20;
 
 /// With its article.
 fn a(noun: &str) -> String {

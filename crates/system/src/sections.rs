@@ -6,6 +6,7 @@ pub(crate) mod experiment;
 pub(crate) mod load;
 pub(crate) mod merge;
 pub(crate) mod policies;
+pub(crate) mod retry_parts;
 pub(crate) mod root;
 pub(crate) mod routes;
 pub(crate) mod service_time;

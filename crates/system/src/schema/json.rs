@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Key, Kind, Names, Presence, Section, Tagged};
 use crate::sections::calls::CALL;
-use crate::sections::policies::parameter_kind;
+use crate::sections::retry_parts::parameter_kind;
 use crate::sections::root::{NAME_PATTERN, ROOT};
 
 const NUMBER: &str = r"[0-9][0-9_]*(\.[0-9][0-9_]*)?";

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use damper_control::{Backoff, Growth, Jitter, Nanos};
 
-use super::policies::{BackoffPart, BudgetPart, Partial, Partials, Placed};
+use super::policies::{Partial, Partials, Placed};
+use super::retry_parts::{BackoffPart, BudgetPart};
 use crate::model::{
     BudgetSpec, Cache, CacheMode, Caller, Edge, Policies, Policy, Step, Target, Work,
 };
