@@ -147,11 +147,11 @@ def main():
     if len(sys.argv) != 5 or sys.argv[1] not in ("mm1", "mm1-storm") or sys.argv[4] not in shapes:
         sys.exit(usage)
     workload, seconds, seed = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
-    start = time.perf_counter()
+    start = time.process_time()
     env = simpy.Environment()
     storm = shapes[sys.argv[4]](env, workload == "mm1-storm", seed)
     env.run(until=seconds)
-    wall = time.perf_counter() - start
+    cpu = time.process_time() - start
     print(
         json.dumps(
             {
@@ -162,7 +162,8 @@ def main():
                 "wasted": storm.wasted,
                 # Every event has a number; the counter tells how many there were.
                 "events": next(env._eid),
-                "wall_s": round(wall, 6),
+                # Without the start of Python and its imports.
+                "cpu_s": round(cpu, 6),
             }
         )
     )

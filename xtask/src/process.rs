@@ -64,11 +64,16 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Runs it and gives what it printed to standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
+    quiet_output(command.stderr(Stdio::inherit()))
+}
+
+/// The same; what it prints to standard error shows only if it fails.
+pub(crate) fn quiet_output(command: &mut Command) -> Result<String> {
     let output = command
-        .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("cannot run `{}`", shown(command)))?;
     if !output.status.success() {
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
         bail!("`{}`: {}", shown(command), output.status);
     }
     String::from_utf8(output.stdout).with_context(|| shown(command))

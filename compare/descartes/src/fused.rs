@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::error::Error;
-use std::time::Instant;
 
 use compare_workload::{Arguments, Counts, QUEUE, RETRIES, Random, Slab, TIMEOUT};
 use descartes_core::{Component, Executor, Key, Scheduler, Simulation, SimulationConfig};
@@ -119,7 +118,6 @@ impl Component for Station {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
-    let start = Instant::now();
     let mut simulation = Simulation::new(SimulationConfig {
         seed: arguments.seed,
     });
@@ -139,6 +137,6 @@ pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let station: Station = simulation
         .remove_component(me)
         .ok_or("the component has gone")?;
-    station.counts.print(start);
+    station.counts.print();
     Ok(())
 }

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::error::Error;
-use std::time::Instant;
 
 use compare_workload::{Arguments, Counts, QUEUE, RETRIES, Random, Slab, TIMEOUT};
 use descartes_core::{Component, Executor, Key, Scheduler, Simulation, SimulationConfig};
@@ -160,7 +159,6 @@ impl Component for Server {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
-    let start = Instant::now();
     let mut simulation = Simulation::new(SimulationConfig {
         seed: arguments.seed,
     });
@@ -191,6 +189,6 @@ pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         .ok_or("the clients have gone")?;
     let mut counts = clients.counts;
     counts.events += server.events;
-    counts.print(start);
+    counts.print();
     Ok(())
 }

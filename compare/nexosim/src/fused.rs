@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::error::Error;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use compare_workload::{Arguments, Counts, QUEUE, RETRIES, Random, Slab, TIMEOUT};
 use nexosim::model::{Context, Model, schedulable};
@@ -151,7 +151,6 @@ impl Station {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
-    let start = Instant::now();
     let mut station = Station::new(arguments);
     let (sink, mut report) = event_slot(SinkState::Enabled);
     station.report.connect_sink(sink);
@@ -159,9 +158,6 @@ pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         .add_model(station, Mailbox::new(), "station")
         .init(MonotonicTime::EPOCH)?;
     simulation.step_until(Duration::from_nanos(arguments.horizon))?;
-    report
-        .try_read()
-        .ok_or("the model did not report")?
-        .print(start);
+    report.try_read().ok_or("the model did not report")?.print();
     Ok(())
 }

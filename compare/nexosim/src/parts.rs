@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::error::Error;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use compare_workload::{Arguments, Counts, QUEUE, RETRIES, Random, Slab, TIMEOUT};
 use nexosim::model::{Context, Model, schedulable};
@@ -174,7 +174,6 @@ impl Server {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
-    let start = Instant::now();
     let (clients_mailbox, server_mailbox) = (Mailbox::new(), Mailbox::new());
     let mut clients = Clients {
         call: UniRequestor::new(Server::call, &server_mailbox),
@@ -200,9 +199,6 @@ pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         .add_model(server, server_mailbox, "server")
         .init(MonotonicTime::EPOCH)?;
     simulation.step_until(Duration::from_nanos(arguments.horizon))?;
-    report
-        .try_read()
-        .ok_or("the model did not report")?
-        .print(start);
+    report.try_read().ok_or("the model did not report")?.print();
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! `cargo xtask compare sim`: one workload in Damper, SimPy, NeXosim and DesCartes.
 //!
-//! The engines take turns, on one core, so that what else the machine does meets all of them;
-//! what is printed is the median. Before any ratio, it is checked that they simulated the same.
+//! The engines take turns, on one core, so that what else the machine does meets all of them,
+//! and processor time is measured, which suffers least from it; what is printed is the median.
+//! Before any ratio, it is checked that they simulated the same.
 
 mod engines;
 
@@ -43,7 +44,9 @@ struct Turn {
     served: u64,
     wasted: u64,
     events: u64,
-    wall_s: f64,
+    /// Seconds of processor time. Of the engine only, if it says so; else of its process.
+    #[serde(default)]
+    cpu_s: f64,
     /// Simulated seconds that were counted.
     #[serde(skip)]
     seconds: f64,
@@ -52,11 +55,11 @@ struct Turn {
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 impl Turn {
     fn requests_per_second(&self) -> f64 {
-        self.requests as f64 / self.wall_s
+        self.requests as f64 / self.cpu_s
     }
 
     fn events_per_second(&self) -> f64 {
-        self.events as f64 / self.wall_s
+        self.events as f64 / self.cpu_s
     }
 
     /// What must be the same in every engine.
@@ -81,7 +84,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let engines = engines::prepare()?;
     let core = engines::core();
     println!(
-        "{seconds} simulated seconds ({} in SimPy), {}, median of {rounds}",
+        "{seconds} simulated seconds ({} in SimPy), {}, per second of processor time, median of \
+         {rounds}",
         shorter(seconds),
         core.map_or_else(
             || "not bound to a core".into(),
@@ -201,7 +205,7 @@ fn thousands(number: f64) -> String {
 mod tests {
     use super::*;
 
-    fn turn(attempts: u64, wall_s: f64) -> Turn {
+    fn turn(attempts: u64, cpu_s: f64) -> Turn {
         Turn {
             requests: 1000,
             good: 10,
@@ -209,7 +213,7 @@ mod tests {
             served: 500,
             wasted: 490,
             events: 9000,
-            wall_s,
+            cpu_s,
             seconds: 50.0,
         }
     }
