@@ -21,7 +21,12 @@ fuzz_target!(|data: &[u8]| {
         }
     };
     inside(&problems, text, change.unwrap_or_default());
-    let _ = (problems.render(true), problems.to_string());
+    // Drawing is slow; one look at some of them is enough for each input.
+    let _ = problems
+        .iter()
+        .take(3)
+        .map(|p| p.render(data.len() % 2 == 0))
+        .count();
 });
 
 /// Every problem points into its text.

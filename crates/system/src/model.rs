@@ -501,8 +501,8 @@ impl BudgetSpec {
 }
 
 impl Default for Policy {
-    /// No timeout, no deadline, no retries; once `limit` is set: every failure but one from
-    /// further down, at once, without a budget.
+    /// No timeout, no deadline, no retries; once `limit` is set: every ending but success, at
+    /// once, without a budget.
     fn default() -> Self {
         Self {
             timeout: None,

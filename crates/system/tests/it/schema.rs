@@ -79,3 +79,33 @@ fn refuses_bad_files() {
         assert!(crate::lower(&text).is_err(), "{text}");
     }
 }
+
+/// Keys are read by name: a fixture with each of them shows that the tables and the reader
+/// mean the same.
+#[test]
+fn fixtures_use_every_key() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files");
+    let text: String = std::fs::read_dir(folder)
+        .unwrap()
+        .filter_map(|e| std::fs::read_to_string(e.unwrap().path()).ok())
+        .collect();
+    let mut keys = std::collections::BTreeSet::new();
+    properties(&json_schema(), &mut keys);
+    assert!(keys.len() > 70, "{}", keys.len());
+    for key in keys {
+        assert!(text.contains(&format!("{key}:")), "no fixture has `{key}`");
+    }
+}
+
+fn properties(schema: &serde_json::Value, keys: &mut std::collections::BTreeSet<String>) {
+    match schema {
+        serde_json::Value::Object(map) => {
+            if let Some(serde_json::Value::Object(named)) = map.get("properties") {
+                keys.extend(named.keys().cloned());
+            }
+            map.values().for_each(|v| properties(v, keys));
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|v| properties(v, keys)),
+        _ => {}
+    }
+}
