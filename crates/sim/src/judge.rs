@@ -66,6 +66,23 @@ pub(crate) struct Question {
     pub(crate) loop_time: u64,
     /// End the run as soon as the answer is known.
     pub(crate) early: bool,
+    /// Without a trigger: how long the whole run is, and the share of its requests that may fail
+    /// before the load counts as not served.
+    pub(crate) length: u64,
+    pub(crate) may_fail: f64,
+}
+
+/// What happened in one interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) offered: u64,
+    pub(crate) good: u64,
+    /// Requests that ended, well or not.
+    pub(crate) ended: u64,
+    /// Attempts queued or in service and calls in backoff, at the end.
+    pub(crate) backlog: u64,
+    /// Hot keys that are neither cached nor being fetched, at the end.
+    pub(crate) cold: u64,
 }
 
 /// One interval as the judge remembers it.
@@ -103,6 +120,8 @@ pub(crate) struct Judge {
     checkpoint: u64,
     /// Checkpoints in a row, beyond the watch, at which it was healing.
     healing: u32,
+    /// Requests that ended badly, without a trigger.
+    failed: u64,
     pub(crate) verdict: Option<Verdict>,
 }
 
@@ -120,21 +139,21 @@ impl Judge {
             ticks_in_partial: 0,
             checkpoint: first,
             healing: 0,
+            failed: 0,
             verdict: None,
             q,
         }
     }
 
-    /// One interval has passed. `backlog`: attempts queued or in service and calls in backoff;
-    /// `cold`: hot keys that are neither cached nor being fetched. `Some`: the run can end.
-    pub(crate) fn tick(
-        &mut self,
-        now: u64,
-        offered: u64,
-        good: u64,
-        backlog: u64,
-        cold: u64,
-    ) -> Option<crate::run::Ending> {
+    /// One interval has passed. `Some`: the run can end.
+    pub(crate) fn tick(&mut self, now: u64, counts: Counts) -> Option<crate::run::Ending> {
+        let Counts {
+            offered,
+            good,
+            ended,
+            backlog,
+            cold,
+        } = counts;
         if now <= self.q.warmup {
             return None;
         }
@@ -159,6 +178,10 @@ impl Judge {
             backlog: backlog + cold,
             cold,
         });
+        if self.q.trigger.is_none() && self.q.early {
+            self.failed += ended.saturating_sub(good);
+            self.verdict = self.cannot_serve(now);
+        }
         if self.verdict.is_none() && self.q.trigger.is_some() {
             self.verdict = self.recovered();
             let elapsed = now - until;
@@ -190,6 +213,19 @@ impl Judge {
             self.after = self.after.chunks(2).map(merge).collect();
             self.width *= 2;
         }
+    }
+
+    /// Whether more requests have failed than may fail in the whole run.
+    fn cannot_serve(&self, now: u64) -> Option<Verdict> {
+        let (offered, _) = self.served();
+        let seen = (now - self.q.warmup) as f64;
+        let all = offered as f64 * (self.q.length as f64 / seen).max(1.0);
+        (self.after.len() >= 10 && self.failed as f64 > self.q.may_fail * all).then(|| Verdict {
+            state: State::Overloaded,
+            recovery: None,
+            projected: false,
+            reason: format!("{} requests failed without a trigger", self.failed),
+        })
     }
 
     fn before_is_healthy(&self) -> bool {
@@ -475,6 +511,18 @@ mod tests {
             recovered_at: 0.95,
             loop_time: 2 * S,
             early,
+            length: 600 * S,
+            may_fail: 0.01,
+        }
+    }
+
+    fn counts(good: u64, backlog: u64, cold: u64) -> Counts {
+        Counts {
+            offered: 100,
+            good,
+            ended: 100,
+            backlog,
+            cold,
         }
     }
 
@@ -487,7 +535,7 @@ mod tests {
             } else {
                 after(second - 23)
             };
-            if let Some(ending) = judge.tick(second * S, 100, good, backlog, 0) {
+            if let Some(ending) = judge.tick(second * S, counts(good, backlog, 0)) {
                 return judge.conclude(ending);
             }
         }
@@ -547,7 +595,7 @@ mod tests {
             } else {
                 (10, 900 * (s - 22), 100_000 - 20 * (s - 22))
             };
-            j.tick(s * S, 100, good, queue, cold)
+            j.tick(s * S, counts(good, queue, cold))
         });
         let v = j.conclude(ending.unwrap());
         assert_eq!(
@@ -569,8 +617,23 @@ mod tests {
     #[test]
     fn a_system_that_was_never_well_is_overloaded() {
         let mut j = Judge::new(question(true));
-        let ending = (1..=30).find_map(|s| j.tick(s * S, 100, 50, 5, 0));
+        let ending = (1..=30).find_map(|s| j.tick(s * S, counts(50, 5, 0)));
         assert_eq!(ending, Some(Ending::Decided));
+        assert_eq!(j.conclude(Ending::Decided).state, State::Overloaded);
+    }
+
+    #[test]
+    fn a_load_that_fails_too_often_is_found_out_early() {
+        let mut j = Judge::new(Question {
+            trigger: None,
+            ..question(true)
+        });
+        let ended = (1..=600).find(|s| {
+            j.tick(s * S, counts(if *s < 100 { 100 } else { 50 }, 5, 0))
+                .is_some()
+        });
+        // 1 % of 600 s at 100/s are 600 requests: twelve seconds at half.
+        assert_eq!(ended, Some(112));
         assert_eq!(j.conclude(Ending::Decided).state, State::Overloaded);
     }
 
@@ -578,7 +641,10 @@ mod tests {
     fn an_interrupted_run_is_undecided() {
         let mut j = Judge::new(question(true));
         for s in 1..=24 {
-            assert!(j.tick(s * S, 100, 100 * u64::from(s <= 20), 5, 0).is_none());
+            assert!(
+                j.tick(s * S, counts(100 * u64::from(s <= 20), 5, 0))
+                    .is_none()
+            );
         }
         assert_eq!(j.conclude(Ending::Interrupted).state, State::Undecided);
     }

@@ -41,8 +41,11 @@ pub struct Conditions {
     pub end: u64,
     /// A reply later than this is not good.
     pub good_within: u64,
-    /// End as soon as it is known whether the system recovers.
+    /// End as soon as it is known whether the system recovers, or, without a trigger, that it
+    /// cannot serve its load.
     pub early: bool,
+    /// Share of the requests that may fail before a load counts as not served.
+    pub may_fail: f64,
 }
 
 impl Conditions {
@@ -70,6 +73,7 @@ impl Conditions {
                 .saturating_add(e.watch.0),
             good_within: e.good_within.map_or(NEVER, |t| t.0),
             early: false,
+            may_fail: 1.0 - e.recovered_at,
         }
     }
 
@@ -124,6 +128,8 @@ pub fn run(plan: &Plan, conditions: &Conditions, replication: u32, stop: &Atomic
         recovered_at: experiment.recovered_at,
         loop_time: plan.loop_time().min(conditions.watch / 4),
         early: conditions.early,
+        length: conditions.end.saturating_sub(conditions.warmup),
+        may_fail: conditions.may_fail,
     });
     let mut world = World::new(plan, conditions, replication);
     let ending = world.run(&mut judge, stop);

@@ -18,7 +18,7 @@ use damper_control::{Budget, Outcome, RetryState};
 use crate::arrivals::ArrivalProcess;
 use crate::cache::CacheState;
 use crate::calendar::{Calendar, NO_TIMER};
-use crate::judge::Judge;
+use crate::judge::{Counts, Judge};
 use crate::lanes::{Lanes, Link, Waits};
 use crate::plan::{NEVER, Plan};
 use crate::rng::{Purpose, Stream, Ziggurat};
@@ -443,10 +443,15 @@ impl<'a> World<'a> {
     }
 
     fn tick(&mut self, judge: &mut Judge, start: u64) -> Option<Ending> {
-        let (offered, good) = (self.point.offered, self.point.good);
+        let counts = Counts {
+            offered: self.point.offered,
+            good: self.point.good,
+            ended: self.point.classes.iter().map(|c| c.0).sum(),
+            backlog: self.backlog + self.backing_off,
+            cold: self.cold_keys(),
+        };
         self.flush(start);
-        let backlog = self.backlog + self.backing_off;
-        judge.tick(self.now, offered, good, backlog, self.cold_keys())
+        judge.tick(self.now, counts)
     }
 
     /// Adds the running point to the series.

@@ -232,7 +232,7 @@ impl Probe {
         let sustain = Conditions {
             trigger: None,
             end: recover.warmup.saturating_add(length),
-            early: false,
+            may_fail: 1.0 - SERVED,
             ..recover.clone()
         };
         let guess = worst::hidden(system).unwrap_or(ceiling).min(ceiling);
@@ -383,6 +383,7 @@ impl Probe {
         let length = Nanos::from_secs_f64((PRICE_REQUESTS / load).min(1e6)).0;
         let mut conditions = self.at(&self.sustain, load);
         conditions.error_floor = TRANSIENT_ERRORS;
+        conditions.early = false;
         conditions.end = conditions.warmup.saturating_add(length);
         let one = |replication| {
             let o = self.run(&conditions, replication, control);
