@@ -7,26 +7,16 @@ use anyhow::{Result, bail};
 
 use crate::process;
 
-const NAMES: [&str; 4] = [
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-];
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /// A Chromium: `$CHROMIUM`, or one on the path.
 pub(crate) fn find() -> Option<PathBuf> {
-    if let Some(named) = env::var_os("CHROMIUM")
-        .map(PathBuf::from)
-        .filter(|path| path.is_file())
-    {
+    if let Some(named) = env::var_os("CHROMIUM").map(PathBuf::from).filter(|path| path.is_file()) {
         return Some(named);
     }
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path).collect();
-    let candidates = NAMES
-        .iter()
-        .flat_map(|name| folders.iter().map(move |f| f.join(name)));
+    let candidates = NAMES.iter().flat_map(|name| folders.iter().map(move |f| f.join(name)));
     candidates.into_iter().find(|candidate| candidate.is_file())
 }
 
@@ -47,9 +37,7 @@ pub(crate) fn find_or_install() -> Result<PathBuf> {
         if !root {
             command.arg("apt-get");
         }
-        command
-            .args(words.split_whitespace())
-            .env("DEBIAN_FRONTEND", "noninteractive");
+        command.args(words.split_whitespace()).env("DEBIAN_FRONTEND", "noninteractive");
         process::run(&mut command)?;
     }
     match find() {

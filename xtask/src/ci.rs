@@ -13,19 +13,11 @@ pub(crate) fn run_task() -> Result<()> {
     steps.run("rules of the house", house_rules);
     steps.run("licences", || {
         let installed = cargo_tool("deny")?;
-        run(&mut cargo(
-            "deny --log-level error --locked check bans licenses sources",
-        ))?;
-        Ok(if installed {
-            Done::Noted("installed cargo-deny".into())
-        } else {
-            Done::Passed
-        })
+        run(&mut cargo("deny --log-level error --locked check bans licenses sources"))?;
+        Ok(if installed { Done::Noted("installed cargo-deny".into()) } else { Done::Passed })
     });
     steps.run("clippy", || {
-        run(&mut cargo(
-            "clippy --workspace --all-targets --locked -- -D warnings",
-        ))?;
+        run(&mut cargo("clippy --workspace --all-targets --locked -- -D warnings"))?;
         Ok(Done::Passed)
     });
     steps.run("documentation", || {
@@ -41,9 +33,7 @@ fn formatting() -> Result<Done> {
     run(&mut cargo("fmt --all --check"))?;
     // The peers are workspaces of their own.
     let mut rustfmt = program("rustfmt");
-    rustfmt
-        .args(["--check", "--edition", "2024"])
-        .args(files(&root().join("compare"), ".rs")?);
+    rustfmt.args(["--check", "--edition", "2024"]).args(files(&root().join("compare"), ".rs")?);
     run(&mut rustfmt)?;
     Ok(Done::Passed)
 }
@@ -54,11 +44,7 @@ fn house_rules() -> Result<Done> {
     for folder in ["crates", "xtask"] {
         for file in files(&root.join(folder), ".rs")? {
             let text = std::fs::read_to_string(&file)?;
-            let name = file
-                .strip_prefix(&root)
-                .unwrap_or(&file)
-                .display()
-                .to_string();
+            let name = file.strip_prefix(&root).unwrap_or(&file).display().to_string();
             offences.extend(rules::length(&name, &text));
         }
     }

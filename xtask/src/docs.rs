@@ -67,11 +67,7 @@ fn prepare(root: &Path, scratch: &Path) -> Result<()> {
 
 fn check_one(example: &Example, bin: &Path, scratch: &Path) -> Result<()> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::join_paths(
-        [bin.to_path_buf()]
-            .into_iter()
-            .chain(env::split_paths(&path)),
-    )?;
+    let path = env::join_paths([bin.to_path_buf()].into_iter().chain(env::split_paths(&path)))?;
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1\n{}", example.command)])
         .current_dir(scratch)
@@ -83,18 +79,11 @@ fn check_one(example: &Example, bin: &Path, scratch: &Path) -> Result<()> {
         .context("cannot run `sh`")?;
     let printed = String::from_utf8_lossy(&output.stdout);
     if output.status.code() != Some(example.exit) {
-        bail!(
-            "{} instead of exit code {}, having printed\n{printed}",
-            output.status,
-            example.exit
-        );
+        bail!("{} instead of exit code {}, having printed\n{printed}", output.status, example.exit);
     }
     let lines: Vec<&str> = printed.lines().collect();
     if !example.output.is_empty() && !matches(&example.output, &lines) {
-        bail!(
-            "the page shows\n{}\nand it prints\n{printed}",
-            example.output.join("\n")
-        );
+        bail!("the page shows\n{}\nand it prints\n{printed}", example.output.join("\n"));
     }
     Ok(())
 }
@@ -130,18 +119,12 @@ fn examples(page: &str) -> Vec<Example> {
                 command.truncate(command.len() - 1);
                 command.push_str(more.trim_start());
             }
-            let ours = command
-                .strip_prefix("cargo run --release -- ")
-                .map(|c| format!("damper {c}"));
+            let ours =
+                command.strip_prefix("cargo run --release -- ").map(|c| format!("damper {c}"));
             let command = ours.unwrap_or(command);
             open = command.split_whitespace().next() == Some("damper");
             if open {
-                found.push(Example {
-                    line: index + 1,
-                    command,
-                    exit: 0,
-                    output: Vec::new(),
-                });
+                found.push(Example { line: index + 1, command, exit: 0, output: Vec::new() });
             }
         } else if let Some(example) = found.last_mut().filter(|_| open) {
             if exit_code {

@@ -1,14 +1,7 @@
 //! `cargo xtask`: set-up, the full test run, the checks of a change, and side-by-side
 //! comparisons with other tools.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a task runner prints"
-)]
-#![allow(
-    clippy::disallowed_types,
-    reason = "it times what it runs, on the wall clock"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints")]
+#![allow(clippy::disallowed_types, reason = "it times what it runs, on the wall clock")]
 
 mod browser;
 mod ci;
@@ -53,9 +46,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test => test::run_task(),
         Task::Ci => ci::run_task(),
-        Task::Compare {
-            what: Compare::Sim(arguments),
-        } => compare::sim::run(&arguments),
+        Task::Compare { what: Compare::Sim(arguments) } => compare::sim::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

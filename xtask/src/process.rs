@@ -41,21 +41,14 @@ pub(crate) fn cargo(words: &str) -> Command {
 
 /// As one would type it.
 pub(crate) fn shown(command: &Command) -> String {
-    let words = [command.get_program()]
-        .into_iter()
-        .chain(command.get_args());
-    words
-        .map(|w| w.to_string_lossy().into_owned())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    words.map(|w| w.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
 /// Runs it, its output going where ours goes. An exit code other than 0 is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     eprintln!("$ {}", shown(command));
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run `{}`", shown(command)))?;
+    let status = command.status().with_context(|| format!("cannot run `{}`", shown(command)))?;
     if !status.success() {
         bail!("`{}`: {status}", shown(command));
     }
@@ -69,9 +62,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
 
 /// The same; what it prints to standard error shows only if it fails.
 pub(crate) fn quiet_output(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run `{}`", shown(command)))?;
+    let output = command.output().with_context(|| format!("cannot run `{}`", shown(command)))?;
     if !output.status.success() {
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
         bail!("`{}`: {}", shown(command), output.status);
@@ -81,10 +72,7 @@ pub(crate) fn quiet_output(command: &mut Command) -> Result<String> {
 
 /// Whether it runs and succeeds; silent.
 pub(crate) fn works(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
@@ -97,9 +85,7 @@ pub(crate) fn cargo_tool(subcommand: &str) -> Result<bool> {
     let mut install = cargo("install --locked --root");
     // The optimiser takes most of the time of an installation and gives little back here.
     install.arg(tools()).arg(format!("cargo-{subcommand}"));
-    install
-        .env("CARGO_PROFILE_RELEASE_LTO", "off")
-        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    install.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
     run(&mut install)?;
     Ok(true)
 }
@@ -108,9 +94,7 @@ pub(crate) fn cargo_tool(subcommand: &str) -> Result<bool> {
 pub(crate) fn target() -> Result<PathBuf> {
     let metadata = metadata()?;
     let target = metadata.get("target_directory").and_then(|t| t.as_str());
-    Ok(target
-        .context("`cargo metadata` names no target directory")?
-        .into())
+    Ok(target.context("`cargo metadata` names no target directory")?.into())
 }
 
 /// What Cargo knows about the packages of the workspace.

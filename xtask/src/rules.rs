@@ -11,24 +11,12 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("damper-system", &["damper-control"]),
     ("damper-model", &["damper-control", "damper-system"]),
     ("damper-sim", &["damper-control", "damper-system"]),
-    (
-        "damper-scan",
-        &["damper-control", "damper-report", "damper-system"],
-    ),
-    (
-        "damper-mesh",
-        &["damper-control", "damper-report", "damper-system"],
-    ),
+    ("damper-scan", &["damper-control", "damper-report", "damper-system"]),
+    ("damper-mesh", &["damper-control", "damper-report", "damper-system"]),
     ("damper-filter", &["damper-control", "damper-mesh"]),
     ("damper-tower", &["damper-control"]),
-    (
-        "damper-proxy",
-        &["damper-control", "damper-mesh", "damper-tower"],
-    ),
-    (
-        "damper-drill",
-        &["damper-control", "damper-report", "damper-system"],
-    ),
+    ("damper-proxy", &["damper-control", "damper-mesh", "damper-tower"]),
+    ("damper-drill", &["damper-control", "damper-report", "damper-system"]),
     (
         "damper",
         &[
@@ -48,20 +36,15 @@ const ROOMS: [(&str, &[&str]); 13] = [
 ];
 
 /// Crates whose dependencies from outside are counted, too.
-const LEAN: [(&str, &[&str]); 2] = [
-    ("damper-control", &["libm", "rand_core"]),
-    ("damper-report", &["serde", "serde_json"]),
-];
+const LEAN: [(&str, &[&str]); 2] =
+    [("damper-control", &["libm", "rand_core"]), ("damper-report", &["serde", "serde_json"])];
 
 /// Lines of a file, tests included.
 const CEILING: usize = 600;
 
 /// What is wrong with the arrows between crates, from the output of `cargo metadata`.
 pub(crate) fn dependencies(metadata: &Value) -> Result<Vec<String>> {
-    let packages = metadata
-        .get("packages")
-        .and_then(Value::as_array)
-        .context("no packages")?;
+    let packages = metadata.get("packages").and_then(Value::as_array).context("no packages")?;
     let name = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
     let ours: Vec<String> = packages.iter().filter_map(name).collect();
     if ours.is_empty() {
@@ -77,15 +60,9 @@ pub(crate) fn dependencies(metadata: &Value) -> Result<Vec<String>> {
             ));
             continue;
         };
-        let lean = LEAN
-            .iter()
-            .find(|(room, _)| *room == crate_name)
-            .map(|(_, allowed)| *allowed);
-        for dependency in package
-            .get("dependencies")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
+        let lean = LEAN.iter().find(|(room, _)| *room == crate_name).map(|(_, allowed)| *allowed);
+        for dependency in
+            package.get("dependencies").and_then(Value::as_array).into_iter().flatten()
         {
             let Some(on) = name(dependency) else { continue };
             let is_ours = ours.contains(&on);
@@ -119,10 +96,8 @@ mod tests {
     use super::*;
 
     fn package(name: &str, on: &[(&str, Option<&str>)]) -> Value {
-        let on: Vec<Value> = on
-            .iter()
-            .map(|(name, kind)| json!({"name": name, "kind": kind}))
-            .collect();
+        let on: Vec<Value> =
+            on.iter().map(|(name, kind)| json!({"name": name, "kind": kind})).collect();
         json!({"name": name, "dependencies": on})
     }
 
@@ -157,10 +132,7 @@ mod tests {
         assert_eq!(offences.len(), 3, "{offences:?}");
         assert_eq!(offences[0], "damper-control must not depend on tokio");
         assert_eq!(offences[1], "damper-system must not depend on damper-sim");
-        assert!(
-            offences[2].starts_with("damper-utils: no room"),
-            "{offences:?}"
-        );
+        assert!(offences[2].starts_with("damper-utils: no room"), "{offences:?}");
     }
 
     #[test]

@@ -14,10 +14,7 @@ const FUZZ_SECONDS: u32 = 30;
 
 /// Runs everything.
 pub(crate) fn run_all(steps: &mut Steps) {
-    let mut runner = Runner {
-        nextest: false,
-        browser: None,
-    };
+    let mut runner = Runner { nextest: false, browser: None };
     steps.run("tools", || runner.prepare());
     steps.run("tests", || {
         let words = if runner.nextest {
@@ -25,7 +22,7 @@ pub(crate) fn run_all(steps: &mut Steps) {
         } else {
             "test --workspace --locked --no-fail-fast --lib --bins --tests"
         };
-        run(&mut runner.with_browser(cargo(words)))?;
+        run(&mut runner.settings(cargo(words)))?;
         Ok(Done::Passed)
     });
     steps.run("documentation tests", || {
@@ -74,12 +71,12 @@ impl Runner {
         Ok(Done::Noted(notes))
     }
 
-    /// With a browser, a test that needs one may not pass without it.
-    fn with_browser(&self, mut command: Command) -> Command {
+    /// With a browser, a test that needs one may not pass without it. A snapshot that differs
+    /// is a failure, and leaves nothing in the checkout.
+    fn settings(&self, mut command: Command) -> Command {
+        command.env("INSTA_UPDATE", "no");
         if let Some(path) = &self.browser {
-            command
-                .env("CHROMIUM", path)
-                .env("DAMPER_REQUIRE_BROWSER", "1");
+            command.env("CHROMIUM", path).env("DAMPER_REQUIRE_BROWSER", "1");
         }
         command
     }
@@ -113,7 +110,7 @@ impl Runner {
         if !self.nextest {
             command.args(["--", "--ignored"]);
         }
-        run(&mut self.with_browser(command))?;
+        run(&mut self.settings(command))?;
         Ok(Done::Passed)
     }
 }
@@ -127,10 +124,7 @@ fn fuzz() -> Result<Done> {
     let nightly = |words: &str| {
         let mut command = program("cargo");
         // Without this, asking for a toolchain that is not there would download it.
-        command
-            .env("RUSTUP_AUTO_INSTALL", "0")
-            .env_remove("RUSTUP_TOOLCHAIN")
-            .env_remove("CARGO");
+        command.env("RUSTUP_AUTO_INSTALL", "0").env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
         command.arg("+nightly").args(words.split_whitespace());
         command
     };
@@ -143,12 +137,7 @@ fn fuzz() -> Result<Done> {
     let targets = output(&mut cargo("fuzz list"))?;
     let targets: Vec<&str> = targets.split_whitespace().collect();
     for target in &targets {
-        run(&mut nightly(&format!(
-            "fuzz run {target} -- -max_total_time={FUZZ_SECONDS}"
-        )))?;
+        run(&mut nightly(&format!("fuzz run {target} -- -max_total_time={FUZZ_SECONDS}")))?;
     }
-    Ok(Done::Noted(format!(
-        "{FUZZ_SECONDS} s each: {}",
-        targets.join(", ")
-    )))
+    Ok(Done::Noted(format!("{FUZZ_SECONDS} s each: {}", targets.join(", "))))
 }

@@ -76,21 +76,15 @@ impl Turn {
 
 /// `cargo xtask compare sim`.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let (seconds, rounds) = if arguments.quick {
-        (20_000, 1)
-    } else {
-        (arguments.seconds, arguments.rounds)
-    };
+    let (seconds, rounds) =
+        if arguments.quick { (20_000, 1) } else { (arguments.seconds, arguments.rounds) };
     let engines = engines::prepare()?;
     let core = engines::core();
     println!(
         "{seconds} simulated seconds ({} in SimPy), {}, per second of processor time, median of \
          {rounds}",
         shorter(seconds),
-        core.map_or_else(
-            || "not bound to a core".into(),
-            |core| format!("on core {core}")
-        ),
+        core.map_or_else(|| "not bound to a core".into(), |core| format!("on core {core}")),
     );
     let mut disagreements = Vec::new();
     for workload in ["mm1-storm", "mm1"] {
@@ -102,18 +96,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 turns.entry(index).or_default().push(turn);
             }
         }
-        let medians: Vec<(&Engine, Turn)> = engines
-            .iter()
-            .zip(turns.into_values().filter_map(median))
-            .collect();
+        let medians: Vec<(&Engine, Turn)> =
+            engines.iter().zip(turns.into_values().filter_map(median)).collect();
         disagreements.extend(disagreement(workload, &medians));
         print(workload, &medians);
     }
     if !disagreements.is_empty() {
-        bail!(
-            "the engines did not simulate the same:\n{}",
-            disagreements.join("\n")
-        );
+        bail!("the engines did not simulate the same:\n{}", disagreements.join("\n"));
     }
     Ok(())
 }
@@ -123,11 +112,7 @@ fn shorter(seconds: u64) -> u64 {
 }
 
 fn horizon(engine: &Engine, seconds: u64) -> u64 {
-    if engine.is_slow() {
-        shorter(seconds)
-    } else {
-        seconds
-    }
+    if engine.is_slow() { shorter(seconds) } else { seconds }
 }
 
 fn median(mut turns: Vec<Turn>) -> Option<Turn> {
@@ -158,10 +143,7 @@ fn disagreement(workload: &str, medians: &[(&Engine, Turn)]) -> Vec<String> {
 }
 
 fn print(workload: &str, medians: &[(&Engine, Turn)]) {
-    let ours = medians
-        .iter()
-        .find(|(engine, _)| engine.is_ours())
-        .map(|(_, turn)| *turn);
+    let ours = medians.iter().find(|(engine, _)| engine.is_ours()).map(|(_, turn)| *turn);
     println!("\n{workload}");
     println!(
         "  {:<22}{:>13}{:>13}{:>11}{:>9}{:>11}",
@@ -171,10 +153,7 @@ fn print(workload: &str, medians: &[(&Engine, Turn)]) {
         let [(_, attempts), _, (_, good), _] = turn.shape();
         let ratio = match ours {
             Some(ours) if !engine.is_ours() => {
-                format!(
-                    "{:.1} x",
-                    ours.requests_per_second() / turn.requests_per_second()
-                )
+                format!("{:.1} x", ours.requests_per_second() / turn.requests_per_second())
             }
             _ => String::new(),
         };

@@ -84,12 +84,7 @@ impl Engine {
             (None, []) => anyhow::bail!("{}: nothing to run", self.name),
         };
         if self.kind != Kind::Ours {
-            command.args([
-                workload,
-                &seconds.to_string(),
-                &seed.to_string(),
-                self.shape,
-            ]);
+            command.args([workload, &seconds.to_string(), &seed.to_string(), self.shape]);
             let (text, process_s) = timed(&mut command)?;
             let mut turn: Turn = serde_json::from_str(&text).with_context(|| shown(&command))?;
             turn.seconds = Duration::from_secs(seconds).as_secs_f64();
@@ -101,10 +96,9 @@ impl Engine {
         command.args(["simulate", &format!("compare/{workload}.yaml"), "--json"]);
         // The watch begins when the trigger has ended.
         let before = if workload == "mm1-storm" { 65 } else { 0 };
-        for set in [
-            format!("experiment.watch={}s", seconds - before),
-            format!("experiment.seed={seed}"),
-        ] {
+        for set in
+            [format!("experiment.watch={}s", seconds - before), format!("experiment.seed={seed}")]
+        {
             command.args(["--set", &set]);
         }
         // The whole program: reading the file and writing the result are ours to pay.
@@ -115,10 +109,7 @@ impl Engine {
             requests: result.classes.values().map(|class| class.offered).sum(),
             good: result.classes.values().map(|class| class.good).sum(),
             attempts: services.clone().map(|service| service.attempts).sum(),
-            served: services
-                .clone()
-                .map(|service| service.served + service.abandoned)
-                .sum(),
+            served: services.clone().map(|service| service.served + service.abandoned).sum(),
             wasted: services.map(|service| service.abandoned).sum(),
             events: result.events,
             cpu_s,
@@ -128,12 +119,7 @@ impl Engine {
 
     #[cfg(test)]
     pub(super) fn for_test(name: &str) -> Self {
-        Self {
-            kind: Kind::Rust,
-            name: name.into(),
-            command: Vec::new(),
-            shape: "",
-        }
+        Self { kind: Kind::Rust, name: name.into(), command: Vec::new(), shape: "" }
     }
 }
 
@@ -142,15 +128,8 @@ impl Engine {
 fn timed(command: &mut Command) -> Result<(String, f64)> {
     let (clock, before) = (Instant::now(), children_s());
     let text = quiet_output(command)?;
-    let cpu_s = before
-        .zip(children_s())
-        .map(|(before, after)| after - before);
-    Ok((
-        text,
-        cpu_s
-            .filter(|cpu| *cpu > 0.0)
-            .unwrap_or_else(|| clock.elapsed().as_secs_f64()),
-    ))
+    let cpu_s = before.zip(children_s()).map(|(before, after)| after - before);
+    Ok((text, cpu_s.filter(|cpu| *cpu > 0.0).unwrap_or_else(|| clock.elapsed().as_secs_f64())))
 }
 
 /// Processor time of the children that have ended, from Linux's `/proc`.
@@ -206,14 +185,7 @@ fn simpy(folder: &Path) -> Result<PathBuf> {
     if !works(program(&python).args(["-c", "import simpy"])) {
         run(program("python3").args(["-m", "venv"]).arg(&environment))?;
         let mut install = program(&python);
-        install.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "-r",
-        ]);
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
         run(install.arg(folder.join("simpy/requirements.txt")))?;
     }
     Ok(python)
@@ -223,7 +195,5 @@ fn simpy(folder: &Path) -> Result<PathBuf> {
 /// system cannot bind a program to a core.
 pub(super) fn core() -> Option<usize> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (0..cores)
-        .rev()
-        .find(|core| works(program("taskset").args(["-c", &core.to_string(), "true"])))
+    (0..cores).rev().find(|core| works(program("taskset").args(["-c", &core.to_string(), "true"])))
 }
