@@ -27,11 +27,7 @@ pub(crate) fn load(args: &SystemArgs) -> anyhow::Result<Loaded> {
         file.set(assignment)?;
     }
     let (system, warnings) = file.lower_with_warnings()?;
-    Ok(Loaded {
-        file,
-        system,
-        warnings,
-    })
+    Ok(Loaded { file, system, warnings })
 }
 
 impl Loaded {

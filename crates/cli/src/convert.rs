@@ -92,10 +92,7 @@ fn series(system: &System, series: &Series, trigger: Option<(u64, u64)>) -> out:
     let width = series.interval as f64 / NS;
     let per_s = |n: u64| n as f64 / width;
     let points = &series.points;
-    let limited = system
-        .services
-        .iter()
-        .filter(|s| s.workers.is_some() || s.rate_limit.is_some());
+    let limited = system.services.iter().filter(|s| s.workers.is_some() || s.rate_limit.is_some());
     let services = limited.enumerate().map(|(i, service)| {
         let of = points.iter().map(|p| &p.services[i]);
         let shown = out::ServiceSeries {
@@ -106,9 +103,7 @@ fn series(system: &System, series: &Series, trigger: Option<(u64, u64)>) -> out:
                 .collect(),
             queue: of.clone().map(|p| p.queue).collect(),
             rejected_rps: of.clone().map(|p| per_s(p.rejected)).collect(),
-            wasted: of
-                .map(|p| if p.work > 0.0 { p.wasted / p.work } else { 0.0 })
-                .collect(),
+            wasted: of.map(|p| if p.work > 0.0 { p.wasted / p.work } else { 0.0 }).collect(),
         };
         (service.name.clone(), shown)
     });
@@ -220,17 +215,11 @@ pub(crate) fn headroom(
         sustaining_loop: looped,
         remedies: h.remedies.iter().map(|r| remedy(h, r)).collect(),
         graph: graph(plan, h.shown.as_ref(), h.looped.as_ref()),
-        shown: h
-            .shown
-            .as_ref()
-            .map(|run| simulation(plan, run, h.shown_load, span)),
+        shown: h.shown.as_ref().map(|run| simulation(plan, run, h.shown_load, span)),
         shown_load_rps: h.shown_load,
         replications: h.replications,
         simulated_requests: h.requests,
-        origin: out::Origin {
-            partial: h.partial,
-            ..origin
-        },
+        origin: out::Origin { partial: h.partial, ..origin },
     }
 }
 
@@ -271,7 +260,5 @@ pub(crate) fn ordered<'a, T>(
     order: &'a [String],
     map: &'a BTreeMap<String, T>,
 ) -> impl Iterator<Item = (&'a str, &'a T)> {
-    order
-        .iter()
-        .filter_map(|name| map.get(name).map(|v| (name.as_str(), v)))
+    order.iter().filter_map(|name| map.get(name).map(|v| (name.as_str(), v)))
 }

@@ -11,10 +11,7 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
     // nothing.
     let _ = ctrlc::set_handler(move || {
         if raised.swap(true, Ordering::Relaxed) {
-            #[expect(
-                clippy::exit,
-                reason = "the user asked twice; there is nothing to unwind"
-            )]
+            #[expect(clippy::exit, reason = "the user asked twice; there is nothing to unwind")]
             std::process::exit(i32::from(crate::exit::INTERRUPTED));
         }
     });

@@ -62,10 +62,7 @@ pub(crate) fn problems(problems: &Problems) {
 pub(crate) fn error(error: &anyhow::Error) {
     match error.downcast_ref::<Problems>() {
         Some(found) => problems(found),
-        None => note(&format!(
-            "{} {error:#}",
-            paint(colour("overloaded"), "error:")
-        )),
+        None => note(&format!("{} {error:#}", paint(colour("overloaded"), "error:"))),
     }
 }
 
@@ -85,7 +82,7 @@ pub(crate) fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -126,10 +123,7 @@ pub(crate) fn provenance(origin: &damper_report::result::Origin, rest: &str) {
     };
     line(&paint(
         DIM,
-        &format!(
-            "{}{set}; seed {}, {rest}, damper {}",
-            origin.file, origin.seed, origin.version
-        ),
+        &format!("{}{set}; seed {}, {rest}, damper {}", origin.file, origin.seed, origin.version),
     ));
     if origin.partial {
         line(&paint(

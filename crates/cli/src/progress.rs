@@ -9,11 +9,7 @@ pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
     pub(crate) fn new(quiet: bool) -> Self {
-        let bar = if quiet {
-            ProgressBar::hidden()
-        } else {
-            ProgressBar::new(1)
-        };
+        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(1) };
         if let Ok(style) =
             ProgressStyle::with_template("{spinner} {msg} {wide_bar:.dim} {pos}/{len} {elapsed}")
         {

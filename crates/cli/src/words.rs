@@ -11,35 +11,27 @@ pub(crate) fn trigger(system: &System, trigger: &Trigger) -> String {
 
 fn action(system: &System, action: &Action) -> String {
     let services = |ids: &[ServiceId]| {
-        let names: Vec<&str> = ids
-            .iter()
-            .map(|s| system.services[s.0 as usize].name.as_str())
-            .collect();
+        let names: Vec<&str> =
+            ids.iter().map(|s| system.services[s.0 as usize].name.as_str()).collect();
         names.join(" and ")
     };
     let what = match &action.kind {
-        ActionKind::Outage {
-            services: s,
-            refuse: false,
-        } => format!("outage of {}", services(s)),
-        ActionKind::Outage {
-            services: s,
-            refuse: true,
-        } => format!("outage of {} (refusing)", services(s)),
-        ActionKind::Slowdown {
-            services: s,
-            factor,
-        } => format!("{} slower by a factor of {factor}", services(s)),
+        ActionKind::Outage { services: s, refuse: false } => format!("outage of {}", services(s)),
+        ActionKind::Outage { services: s, refuse: true } => {
+            format!("outage of {} (refusing)", services(s))
+        }
+        ActionKind::Slowdown { services: s, factor } => {
+            format!("{} slower by a factor of {factor}", services(s))
+        }
         ActionKind::CapacityLoss { services: s, share } => {
             format!("loss of {}% of {}", round(share * 100.0), services(s))
         }
         ActionKind::ErrorRate { services: s, rate } => {
             format!("{}% errors of {}", round(rate * 100.0), services(s))
         }
-        ActionKind::AddedLatency {
-            services: s,
-            latency,
-        } => format!("{latency} of latency to {}", services(s)),
+        ActionKind::AddedLatency { services: s, latency } => {
+            format!("{latency} of latency to {}", services(s))
+        }
         ActionKind::LoadSpike { class, height } => {
             let whose = class.map_or("load", |c| system.classes[usize::from(c)].as_str());
             match height {
@@ -48,10 +40,8 @@ fn action(system: &System, action: &Action) -> String {
             }
         }
         ActionKind::CacheFlush { caches } => {
-            let names: Vec<&str> = caches
-                .iter()
-                .map(|c| system.caches[c.0 as usize].name.as_str())
-                .collect();
+            let names: Vec<&str> =
+                caches.iter().map(|c| system.caches[c.0 as usize].name.as_str()).collect();
             return after(format!("flush of {}", names.join(" and ")), action);
         }
     };
@@ -59,11 +49,7 @@ fn action(system: &System, action: &Action) -> String {
 }
 
 fn after(what: String, action: &Action) -> String {
-    if action.after.0 == 0 {
-        what
-    } else {
-        format!("{what} after {}", action.after)
-    }
+    if action.after.0 == 0 { what } else { format!("{what} after {}", action.after) }
 }
 
 /// The story of a loop.
@@ -74,10 +60,8 @@ pub(crate) fn sustaining_loop(system: &System, l: &SustainingLoop) -> String {
         "{}% of the work {service} does is for callers that have gone",
         round(l.wasted * 100.0)
     );
-    let attempts = format!(
-        "{service} receives {:.2} attempts for every one it needs",
-        l.amplification
-    );
+    let attempts =
+        format!("{service} receives {:.2} attempts for every one it needs", l.amplification);
     match l.kind {
         LoopKind::CacheMisses => {
             let cache = match l.target {

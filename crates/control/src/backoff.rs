@@ -70,44 +70,25 @@ pub struct Backoff {
 
 impl Backoff {
     /// Retry at once.
-    pub const NONE: Self = Self {
-        growth: Growth::None,
-        base: Nanos::ZERO,
-        cap: Nanos::MAX,
-        jitter: Jitter::None,
-    };
+    pub const NONE: Self =
+        Self { growth: Growth::None, base: Nanos::ZERO, cap: Nanos::MAX, jitter: Jitter::None };
 
     /// The same delay each time.
     #[must_use]
     pub const fn constant(base: Nanos, jitter: Jitter) -> Self {
-        Self {
-            growth: Growth::Constant,
-            base,
-            cap: Nanos::MAX,
-            jitter,
-        }
+        Self { growth: Growth::Constant, base, cap: Nanos::MAX, jitter }
     }
 
     /// `base`, `2 base`, `3 base`, … up to `cap`.
     #[must_use]
     pub const fn linear(base: Nanos, cap: Nanos, jitter: Jitter) -> Self {
-        Self {
-            growth: Growth::Linear,
-            base,
-            cap,
-            jitter,
-        }
+        Self { growth: Growth::Linear, base, cap, jitter }
     }
 
     /// `base`, `factor base`, `factor² base`, … up to `cap`.
     #[must_use]
     pub const fn exponential(base: Nanos, factor: f64, cap: Nanos, jitter: Jitter) -> Self {
-        Self {
-            growth: Growth::Exponential(factor),
-            base,
-            cap,
-            jitter,
-        }
+        Self { growth: Growth::Exponential(factor), base, cap, jitter }
     }
 
     /// The delay of retry `n` (1 is the first) before jitter.
@@ -225,10 +206,7 @@ mod tests {
 
     #[test]
     fn decorrelated_first_draw_is_between_base_and_three_bases() {
-        let b = Backoff {
-            jitter: Jitter::Decorrelated,
-            ..Backoff::constant(MS(5), Jitter::None)
-        };
+        let b = Backoff { jitter: Jitter::Decorrelated, ..Backoff::constant(MS(5), Jitter::None) };
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         for _ in 0..1000 {
             let d = b.delay(1, None, &mut rng);
@@ -239,20 +217,13 @@ mod tests {
     #[test]
     fn jitter_has_the_published_mean() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
-        for (jitter, mean_ms) in [
-            (Jitter::None, 100.0),
-            (Jitter::Equal, 75.0),
-            (Jitter::Full, 50.0),
-        ] {
+        for (jitter, mean_ms) in
+            [(Jitter::None, 100.0), (Jitter::Equal, 75.0), (Jitter::Full, 50.0)]
+        {
             let b = Backoff::constant(MS(100), jitter);
-            let sum: f64 = (0..20_000)
-                .map(|_| b.delay(1, None, &mut rng).as_secs_f64() * 1e3)
-                .sum();
-            assert!(
-                (sum / 20_000.0 - mean_ms).abs() < 1.0,
-                "{jitter:?}: {}",
-                sum / 20_000.0
-            );
+            let sum: f64 =
+                (0..20_000).map(|_| b.delay(1, None, &mut rng).as_secs_f64() * 1e3).sum();
+            assert!((sum / 20_000.0 - mean_ms).abs() < 1.0, "{jitter:?}: {}", sum / 20_000.0);
         }
     }
 

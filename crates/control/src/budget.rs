@@ -60,11 +60,7 @@ impl Budget {
             Self::GrpcTokenBucket(b) => b.withdraw(),
             Self::Envoy(b) => b.withdraw(),
         };
-        if granted {
-            Ok(())
-        } else {
-            Err(Reason::BudgetExhausted)
-        }
+        if granted { Ok(()) } else { Err(Reason::BudgetExhausted) }
     }
 
     /// A retry that was granted is never sent.

@@ -124,14 +124,8 @@ mod tests {
         for (i, outcome) in Outcome::ALL.into_iter().enumerate() {
             assert_eq!(outcome.index(), i);
         }
-        let named = RetryOn::NAMES
-            .iter()
-            .fold(RetryOn::NONE, |all, (_, on)| all | *on);
+        let named = RetryOn::NAMES.iter().fold(RetryOn::NONE, |all, (_, on)| all | *on);
         assert_eq!(named, RetryOn::ALL);
-        assert!(
-            !RetryOn::ALL
-                .without(RetryOn::FAILED)
-                .contains(Outcome::Failed)
-        );
+        assert!(!RetryOn::ALL.without(RetryOn::FAILED).contains(Outcome::Failed));
     }
 }

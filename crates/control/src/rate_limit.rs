@@ -20,12 +20,7 @@ impl TokenBucket {
     #[must_use]
     pub fn try_new(rate: f64, burst: f64) -> Option<Self> {
         let valid = rate > 0.0 && rate.is_finite() && burst >= 1.0 && burst.is_finite();
-        valid.then_some(Self {
-            per_nano: rate / 1e9,
-            burst,
-            tokens: burst,
-            last: Nanos::ZERO,
-        })
+        valid.then_some(Self { per_nano: rate / 1e9, burst, tokens: burst, last: Nanos::ZERO })
     }
 
     /// Takes one token, or refuses and changes nothing but the refill.
@@ -78,27 +73,17 @@ mod tests {
         assert_eq!(b.earliest(at(0)), at(100));
         assert!(!b.try_acquire(at(99)));
         assert!(b.try_acquire(at(100)));
-        assert!(
-            !b.try_acquire(at(50)),
-            "a clock that goes back adds nothing"
-        );
+        assert!(!b.try_acquire(at(50)), "a clock that goes back adds nothing");
         assert!(b.try_acquire(at(10_000)) && b.try_acquire(at(10_000)));
         assert!(!b.try_acquire(at(10_000)), "no more than the burst is kept");
     }
 
     #[test]
     fn refuses_impossible_settings() {
-        for (rate, burst) in [
-            (0.0, 1.0),
-            (-1.0, 1.0),
-            (f64::NAN, 1.0),
-            (1.0, 0.5),
-            (1.0, f64::INFINITY),
-        ] {
-            assert!(
-                TokenBucket::try_new(rate, burst).is_none(),
-                "{rate} {burst}"
-            );
+        for (rate, burst) in
+            [(0.0, 1.0), (-1.0, 1.0), (f64::NAN, 1.0), (1.0, 0.5), (1.0, f64::INFINITY)]
+        {
+            assert!(TokenBucket::try_new(rate, burst).is_none(), "{rate} {burst}");
         }
     }
 

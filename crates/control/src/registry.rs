@@ -113,11 +113,7 @@ mod tests {
             let defaults: Vec<f64> = entry.parameters.iter().map(|p| p.default).collect();
             assert!((entry.build)(&defaults).is_some(), "{}", entry.name);
             assert!((entry.build)(&[]).is_none(), "{}", entry.name);
-            assert!(
-                (entry.build)(&[f64::NAN, f64::NAN]).is_none(),
-                "{}",
-                entry.name
-            );
+            assert!((entry.build)(&[f64::NAN, f64::NAN]).is_none(), "{}", entry.name);
         }
     }
 }

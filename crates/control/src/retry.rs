@@ -23,11 +23,7 @@ impl Retry {
     /// Never retries.
     #[must_use]
     pub fn never() -> Self {
-        Self {
-            limits: RetryLimits::uniform(0),
-            on: RetryOn::NONE,
-            backoff: Backoff::NONE,
-        }
+        Self { limits: RetryLimits::uniform(0), on: RetryOn::NONE, backoff: Backoff::NONE }
     }
 
     /// Whether some outcome of some class is retried.
@@ -54,20 +50,14 @@ impl Retry {
         deadline: Option<Nanos>,
         rng: &mut R,
     ) -> Result<Nanos, Refusal> {
-        let refuse = |reason| Refusal {
-            reason,
-            class,
-            earliest: None,
-        };
+        let refuse = |reason| Refusal { reason, class, earliest: None };
         if !self.on.contains(outcome) {
             return Err(refuse(Reason::NotRetryable));
         }
         if state.retries >= self.limits.limit(class) {
             return Err(refuse(Reason::LimitReached));
         }
-        let delay = self
-            .backoff
-            .delay(state.retries.saturating_add(1), state.previous, rng);
+        let delay = self.backoff.delay(state.retries.saturating_add(1), state.previous, rng);
         if !crate::deadline::can_finish(now + delay, Nanos::ZERO, deadline) {
             return Err(refuse(Reason::DeadlineTooClose));
         }
@@ -112,15 +102,7 @@ mod tests {
     ) -> Result<Nanos, Reason> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(0);
         policy()
-            .decide(
-                state,
-                budget,
-                class,
-                outcome,
-                Nanos(100),
-                deadline,
-                &mut rng,
-            )
+            .decide(state, budget, class, outcome, Nanos(100), deadline, &mut rng)
             .map_err(|r| r.reason)
     }
 
@@ -146,10 +128,7 @@ mod tests {
         let mut state = RetryState::default();
         let mut budget = Budget::from(GrpcTokenBucket::try_new(1, 0.1).unwrap());
         let ask_ = |s: &mut _, b: &mut _, o, d| ask(s, b, 0, o, d);
-        assert_eq!(
-            ask_(&mut state, &mut budget, Outcome::Failed, None),
-            Err(Reason::NotRetryable)
-        );
+        assert_eq!(ask_(&mut state, &mut budget, Outcome::Failed, None), Err(Reason::NotRetryable));
         let close = Some(Nanos(110));
         assert_eq!(
             ask_(&mut state, &mut budget, Outcome::Rejected, close),

@@ -10,14 +10,8 @@ mod samples;
 
 fn main() -> std::io::Result<()> {
     let dir = PathBuf::from(std::env::args_os().nth(1).unwrap_or_else(|| ".".into()));
-    std::fs::write(
-        dir.join("retry-storm.html"),
-        headroom_html(&samples::retry_storm()),
-    )?;
-    std::fs::write(
-        dir.join("five-layers.html"),
-        headroom_html(&samples::five_layers()),
-    )?;
+    std::fs::write(dir.join("retry-storm.html"), headroom_html(&samples::retry_storm()))?;
+    std::fs::write(dir.join("five-layers.html"), headroom_html(&samples::five_layers()))?;
     std::fs::write(dir.join("hotel.html"), simulate_html(&samples::hotel()))?;
     std::fs::write(dir.join("tangle.html"), simulate_html(&samples::tangle()))?;
     std::fs::write(dir.join("calm.html"), simulate_html(&samples::calm()))

@@ -20,11 +20,7 @@ pub(crate) fn number(value: f64) -> String {
     let text = if size == 0.0 {
         "0".to_owned()
     } else if size < 0.001 {
-        return if value < 0.0 {
-            ">−0.001".to_owned()
-        } else {
-            "<0.001".to_owned()
-        };
+        return if value < 0.0 { ">−0.001".to_owned() } else { "<0.001".to_owned() };
     } else if size >= 999.5e9 {
         format!("{value:.2e}")
     } else if size >= 999.5e6 {
@@ -90,11 +86,7 @@ pub(crate) fn seconds(value: f64) -> String {
 
 /// A duration on an axis: the unit changes below a second only, so that decades stay round.
 pub(crate) fn seconds_on_axis(value: f64) -> String {
-    if value >= 1.0 {
-        with_unit(number(value), "\u{A0}s")
-    } else {
-        seconds(value)
-    }
+    if value >= 1.0 { with_unit(number(value), "\u{A0}s") } else { seconds(value) }
 }
 
 /// A point in time: always in seconds, so that it can be compared along an axis.
@@ -195,11 +187,7 @@ pub(crate) fn width_px(text: &str, font_px: f64) -> f64 {
 }
 
 fn with_unit(number: String, unit: &str) -> String {
-    if number == NONE {
-        number
-    } else {
-        number + unit
-    }
+    if number == NONE { number } else { number + unit }
 }
 
 /// Three significant digits of a value between 0.001 and 1000.
@@ -228,11 +216,10 @@ mod tests {
 
     #[test]
     fn rates_carry_a_unit_and_three_digits() {
-        let printed: Vec<_> = [
-            297.4, 12.34, 1.0, 0.05, 1234.0, 999.6, 3000.0, 2_971.0, 4.56e6, 0.0, 1e-9,
-        ]
-        .map(rate)
-        .into();
+        let printed: Vec<_> =
+            [297.4, 12.34, 1.0, 0.05, 1234.0, 999.6, 3000.0, 2_971.0, 4.56e6, 0.0, 1e-9]
+                .map(rate)
+                .into();
         assert_eq!(
             printed,
             [
@@ -245,16 +232,7 @@ mod tests {
     #[test]
     fn what_is_not_a_number_is_a_dash_everywhere() {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
-            for print in [
-                number,
-                rate,
-                seconds,
-                moment,
-                percent,
-                points,
-                points_bare,
-                times,
-            ] {
+            for print in [number, rate, seconds, moment, percent, points, points_bare, times] {
                 assert_eq!(print(value), NONE);
             }
         }
@@ -265,9 +243,7 @@ mod tests {
 
     #[test]
     fn durations_take_the_unit_that_fits() {
-        let printed: Vec<_> = [0.0, 12e-6, 0.85, 1.0, 12.34, 725.0, 9000.0]
-            .map(seconds)
-            .into();
+        let printed: Vec<_> = [0.0, 12e-6, 0.85, 1.0, 12.34, 725.0, 9000.0].map(seconds).into();
         assert_eq!(
             printed,
             [
@@ -288,14 +264,7 @@ mod tests {
         let printed: Vec<_> = [0.0, 1.0, 0.5, 0.9998, 0.9901, 0.00012].map(percent).into();
         assert_eq!(
             printed,
-            [
-                "0\u{a0}%",
-                "100\u{a0}%",
-                "50\u{a0}%",
-                "99.98\u{a0}%",
-                "99.01\u{a0}%",
-                "0.012\u{a0}%"
-            ]
+            ["0\u{a0}%", "100\u{a0}%", "50\u{a0}%", "99.98\u{a0}%", "99.01\u{a0}%", "0.012\u{a0}%"]
         );
         assert_eq!(points(-0.0099), "−0.99\u{a0}pp");
         assert_eq!(points(0.000_05), "+0.005\u{a0}pp");
@@ -306,14 +275,8 @@ mod tests {
     fn counts_are_grouped_and_intervals_are_short() {
         assert_eq!(count(0), "0");
         assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(
-            interval(Some([147.2, 153.0]), number).as_deref(),
-            Some("147–153")
-        );
-        assert_eq!(
-            interval(Some([-0.01, 0.0]), points_bare).as_deref(),
-            Some("−1 to 0")
-        );
+        assert_eq!(interval(Some([147.2, 153.0]), number).as_deref(), Some("147–153"));
+        assert_eq!(interval(Some([-0.01, 0.0]), points_bare).as_deref(), Some("−1 to 0"));
     }
 
     #[test]

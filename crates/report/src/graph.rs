@@ -41,21 +41,14 @@ impl<'a> Indexed<'a> {
         }
         let mut place = |name: &'a str| {
             *places.entry(name).or_insert_with(|| {
-                nodes.push(Node {
-                    name: name.to_owned(),
-                    ..Node::default()
-                });
+                nodes.push(Node { name: name.to_owned(), ..Node::default() });
                 nodes.len() - 1
             })
         };
         let edges = graph
             .edges
             .iter()
-            .map(|call| Edge {
-                from: place(&call.from),
-                to: place(&call.to),
-                call,
-            })
+            .map(|call| Edge { from: place(&call.from), to: place(&call.to), call })
             .collect();
         Self { nodes, edges }
     }
@@ -72,10 +65,7 @@ mod tests {
 
     #[test]
     fn unknown_ends_get_a_node_and_duplicates_are_one() {
-        let node = |name: &str| Node {
-            name: name.into(),
-            ..Node::default()
-        };
+        let node = |name: &str| Node { name: name.into(), ..Node::default() };
         let call = |from: &str, to: &str| GraphEdge {
             from: from.into(),
             to: to.into(),

@@ -17,11 +17,7 @@ pub fn headroom_html(result: &Headroom) -> String {
     parts.push(verdict::headroom(result));
     parts.extend(capacity::part(result));
     if let Some(run) = &result.shown {
-        parts.push(timeline::part(
-            run,
-            &result.graph,
-            held.map(|l| l.service.as_str()),
-        ));
+        parts.push(timeline::part(run, &result.graph, held.map(|l| l.service.as_str())));
     }
     parts.extend(calls::part(&result.graph, held));
     parts.extend(remedies::part(result));
@@ -30,10 +26,7 @@ pub fn headroom_html(result: &Headroom) -> String {
         ("trigger", result.trigger.clone()),
         ("load shown", format::rate(result.shown_load_rps)),
         ("replications", result.replications.to_string()),
-        (
-            "simulated requests",
-            format::count(result.simulated_requests),
-        ),
+        ("simulated requests", format::count(result.simulated_requests)),
     ];
     parts.push(provenance::part(&result.origin, &how));
     page(&verdict::title("Headroom", &result.origin.system), parts)

@@ -27,11 +27,7 @@ enum Child {
 
 impl El {
     pub(crate) fn new(tag: &'static str) -> Self {
-        Self {
-            tag,
-            attrs: Vec::new(),
-            children: Vec::new(),
-        }
+        Self { tag, attrs: Vec::new(), children: Vec::new() }
     }
 
     /// Several elements without one around them.
@@ -200,9 +196,7 @@ mod tests {
 
     #[test]
     fn text_and_attributes_cannot_leave_their_place() {
-        let el = El::new("p")
-            .attr("title", "\"><script>'&")
-            .text("<script>alert(1)</script>");
+        let el = El::new("p").attr("title", "\"><script>'&").text("<script>alert(1)</script>");
         assert_eq!(
             el.to_markup(),
             "<p title=\"&quot;&gt;&lt;script&gt;&#39;&amp;\">\
@@ -213,27 +207,19 @@ mod tests {
     #[test]
     fn control_characters_and_direction_marks_show_themselves() {
         let el = El::new("b").text("a\0b\u{7}c\u{202E}d\u{2066}e\n");
-        assert_eq!(
-            el.to_markup(),
-            "<b>a\u{FFFD}b\u{FFFD}c\u{FFFD}d\u{FFFD}e\n</b>"
-        );
+        assert_eq!(el.to_markup(), "<b>a\u{FFFD}b\u{FFFD}c\u{FFFD}d\u{FFFD}e\n</b>");
     }
 
     #[test]
     fn json_cannot_end_its_script_element() {
         let el = El::new("b").json(json!({"</script><!--": "\u{2028}&"}));
         let markup = el.to_markup();
-        assert_eq!(
-            markup,
-            "<b>{\"\\u003c/script\\u003e\\u003c!--\":\"\\u2028\\u0026\"}</b>"
-        );
+        assert_eq!(markup, "<b>{\"\\u003c/script\\u003e\\u003c!--\":\"\\u2028\\u0026\"}</b>");
     }
 
     #[test]
     fn shapes_close_themselves_and_groups_leave_no_trace() {
-        let el = El::group()
-            .child(El::new("line").attr("x1", "0"))
-            .child(El::new("br"));
+        let el = El::group().child(El::new("line").attr("x1", "0")).child(El::new("br"));
         assert_eq!(el.to_markup(), "<line x1=\"0\"/><br>");
     }
 }

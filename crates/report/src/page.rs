@@ -8,9 +8,7 @@ pub(crate) fn page(title: &str, parts: impl IntoIterator<Item = El>) -> String {
     let head = El::new("head")
         .child(El::new("meta").attr("charset", "utf-8"))
         .child(
-            El::new("meta")
-                .attr("http-equiv", "Content-Security-Policy")
-                .attr("content", POLICY),
+            El::new("meta").attr("http-equiv", "Content-Security-Policy").attr("content", POLICY),
         )
         .child(meta("viewport", "width=device-width, initial-scale=1"))
         .child(meta("color-scheme", "light dark"))
@@ -23,11 +21,7 @@ pub(crate) fn page(title: &str, parts: impl IntoIterator<Item = El>) -> String {
         .child(El::new("script").attr("nonce", NONCE).literal(SCRIPT));
     let mut out = String::with_capacity(256 * 1024);
     out.push_str("<!doctype html>\n");
-    El::new("html")
-        .attr("lang", "en")
-        .child(head)
-        .child(body)
-        .render(&mut out);
+    El::new("html").attr("lang", "en").child(head).child(body).render(&mut out);
     out
 }
 

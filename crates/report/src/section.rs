@@ -17,11 +17,7 @@ pub(crate) fn section(id: &'static str, heading: &str) -> El {
     El::new("section")
         .attr("id", id)
         .attr("aria-labelledby", format!("{id}-heading"))
-        .child(
-            El::new("h2")
-                .attr("id", format!("{id}-heading"))
-                .text(heading),
-        )
+        .child(El::new("h2").attr("id", format!("{id}-heading")).text(heading))
 }
 
 /// A table in a container of its own, so that a wide one does not widen the page.
@@ -36,15 +32,11 @@ pub(crate) fn scrolling(name: &str, table: El) -> El {
 
 /// A table from its column names and rows; the first cell of each row names it.
 pub(crate) fn table(name: &str, columns: &[&str], rows: impl IntoIterator<Item = Vec<El>>) -> El {
-    let head = El::new("tr").children(
-        columns
-            .iter()
-            .map(|c| El::new("th").attr("scope", "col").text(*c)),
-    );
+    let head =
+        El::new("tr").children(columns.iter().map(|c| El::new("th").attr("scope", "col").text(*c)));
     let body = rows.into_iter().map(|cells| El::new("tr").children(cells));
-    let table = El::new("table")
-        .child(El::new("thead").child(head))
-        .child(El::new("tbody").children(body));
+    let table =
+        El::new("table").child(El::new("thead").child(head)).child(El::new("tbody").children(body));
     scrolling(name, table)
 }
 
@@ -52,11 +44,7 @@ pub(crate) fn table(name: &str, columns: &[&str], rows: impl IntoIterator<Item =
 pub(crate) fn name_cell(name: &str) -> El {
     let cell = El::new("th").attr("scope", "row");
     let shown = format::clip(name, MOST_CHARS);
-    if shown == name {
-        cell.text(shown)
-    } else {
-        cell.attr("title", name).text(shown)
-    }
+    if shown == name { cell.text(shown) } else { cell.attr("title", name).text(shown) }
 }
 
 /// A cell of text.

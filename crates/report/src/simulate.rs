@@ -16,11 +16,8 @@ pub fn simulate_html(result: &Simulate) -> String {
     parts.push(timeline::part(run, &result.graph, None));
     parts.extend(calls::part(&result.graph, None));
     parts.extend(tables::part(run));
-    let trigger = if result.trigger.is_empty() {
-        "none".to_owned()
-    } else {
-        result.trigger.clone()
-    };
+    let trigger =
+        if result.trigger.is_empty() { "none".to_owned() } else { result.trigger.clone() };
     let how = [
         ("trigger", trigger),
         ("load", format::rate(run.load_rps)),

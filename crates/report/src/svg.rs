@@ -65,11 +65,7 @@ impl Figure {
             .attr("role", "img")
             .attr("aria-labelledby", format!("{title} {desc}"))
             .child(El::new("title").attr("id", title).text(self.title.clone()))
-            .child(
-                El::new("desc")
-                    .attr("id", desc)
-                    .text(self.description.clone()),
-            )
+            .child(El::new("desc").attr("id", desc).text(self.description.clone()))
     }
 
     /// The frame around an `<svg>` made by [`Self::svg`].
@@ -83,11 +79,7 @@ impl Figure {
             .attr("data-explore", self.explore)
             .child(svg);
         if let Some(data) = self.data {
-            plot.push(
-                El::new("script")
-                    .attr("type", "application/json")
-                    .json(data),
-            );
+            plot.push(El::new("script").attr("type", "application/json").json(data));
         }
         let mut figure = El::new("figure").attr("id", self.id).child(caption);
         if let Some(legend) = self.legend {
@@ -111,20 +103,12 @@ impl Figure {
 
 /// Text inside a drawing.
 pub(crate) fn label(x: impl Into<String>, y_px: f64, anchor: &'static str, text: &str) -> El {
-    El::new("text")
-        .attr("x", x)
-        .attr("y", px(y_px))
-        .attr("text-anchor", anchor)
-        .text(text)
+    El::new("text").attr("x", x).attr("y", px(y_px)).attr("text-anchor", anchor).text(text)
 }
 
 /// A straight line between two points.
 pub(crate) fn segment(x1: &str, y1_px: f64, x2: &str, y2_px: f64) -> El {
-    El::new("line")
-        .attr("x1", x1)
-        .attr("y1", px(y1_px))
-        .attr("x2", x2)
-        .attr("y2", px(y2_px))
+    El::new("line").attr("x1", x1).attr("y1", px(y1_px)).attr("x2", x2).attr("y2", px(y2_px))
 }
 
 /// A rectangle that stretches with the plot.

@@ -21,12 +21,7 @@ pub(crate) fn min_max(points: &[Point], buckets: usize) -> Vec<Point> {
             continue;
         };
         let by_value = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
-        let valued = || {
-            slice
-                .iter()
-                .enumerate()
-                .filter_map(|(i, p)| Some((i, p.value?)))
-        };
+        let valued = || slice.iter().enumerate().filter_map(|(i, p)| Some((i, p.value?)));
         let mut at: Vec<usize> = [
             valued().next(),
             valued().min_by(by_value),
@@ -53,10 +48,7 @@ pub(crate) fn spans(len: usize, buckets: usize) -> impl Iterator<Item = std::ops
 
 /// Mean of what was measured in a slice.
 pub(crate) fn mean(values: &[Option<f64>]) -> Option<f64> {
-    let (sum, n) = values
-        .iter()
-        .flatten()
-        .fold((0.0, 0.0), |(sum, n), v| (sum + v, n + 1.0));
+    let (sum, n) = values.iter().flatten().fold((0.0, 0.0), |(sum, n), v| (sum + v, n + 1.0));
     (n > 0.0).then(|| sum / n)
 }
 
@@ -68,10 +60,7 @@ mod tests {
         values
             .into_iter()
             .zip(0_u32..)
-            .map(|(v, i)| Point {
-                t: f64::from(i),
-                value: v.is_finite().then_some(v),
-            })
+            .map(|(v, i)| Point { t: f64::from(i), value: v.is_finite().then_some(v) })
             .collect()
     }
 
@@ -101,18 +90,9 @@ mod tests {
 
     #[test]
     fn a_gap_stays_a_gap() {
-        let values = (0..10_000).map(|i| {
-            if (4_000..4_500).contains(&i) {
-                f64::NAN
-            } else {
-                1.0
-            }
-        });
+        let values = (0..10_000).map(|i| if (4_000..4_500).contains(&i) { f64::NAN } else { 1.0 });
         let kept = min_max(&points(values), 500);
-        assert!(
-            kept.iter()
-                .any(|p| p.value.is_none() && (4_000.0..4_500.0).contains(&p.t))
-        );
+        assert!(kept.iter().any(|p| p.value.is_none() && (4_000.0..4_500.0).contains(&p.t)));
     }
 
     #[test]

@@ -42,32 +42,18 @@ impl ArrivalProcess {
             Arrivals::Poisson | Arrivals::Deterministic => None,
         };
         let even = kind == Arrivals::Deterministic;
-        let mut process = Self {
-            load,
-            even,
-            bursts,
-            burst_on: true,
-            spike: 1.0,
-            needed: 0.0,
-            since: 0,
-            stream,
-        };
+        let mut process =
+            Self { load, even, bursts, burst_on: true, spike: 1.0, needed: 0.0, since: 0, stream };
         process.needed = process.draw(table);
         process
     }
 
     fn draw(&mut self, table: &Ziggurat) -> f64 {
-        if self.even {
-            1.0
-        } else {
-            self.stream.exponential(table)
-        }
+        if self.even { 1.0 } else { self.stream.exponential(table) }
     }
 
     fn multiplier(&self) -> f64 {
-        let burst = self
-            .bursts
-            .map_or(1.0, |(rates, _)| rates[usize::from(!self.burst_on)]);
+        let burst = self.bursts.map_or(1.0, |(rates, _)| rates[usize::from(!self.burst_on)]);
         self.spike * burst
     }
 
@@ -107,10 +93,7 @@ impl ArrivalProcess {
             self.burst_on = self.stream.unit() < spells[0] / (spells[0] + spells[1]);
         }
         let mean = spells[usize::from(!self.burst_on)];
-        Some(
-            now.saturating_add((mean * self.stream.exponential(table)) as u64)
-                .max(now + 1),
-        )
+        Some(now.saturating_add((mean * self.stream.exponential(table)) as u64).max(now + 1))
     }
 
     /// The rate of the file at `now`, without spikes and bursts, per second.
@@ -130,18 +113,10 @@ impl ArrivalProcess {
 fn piece(load: &Load, t: Nanos) -> (Option<Nanos>, f64, f64) {
     match load {
         Load::Constant(rate) => (None, *rate, *rate),
-        Load::Burst {
-            base,
-            peak,
-            every,
-            length,
-        } => {
+        Load::Burst { base, peak, every, length } => {
             let phase = t.0 % every.0.max(1);
-            let (end, rate) = if phase < length.0 {
-                (length.0.min(every.0), *peak)
-            } else {
-                (every.0, *base)
-            };
+            let (end, rate) =
+                if phase < length.0 { (length.0.min(every.0), *peak) } else { (every.0, *base) };
             (Some(Nanos(t.0 - phase + end)), rate, rate)
         }
         Load::Profile(points) => {
@@ -228,12 +203,7 @@ mod tests {
     #[test]
     fn even_arrivals_follow_the_area_of_every_shape() {
         let ramp = Load::Profile(vec![(S(0), 0.0), (S(10), 20.0), (S(10), 5.0), (S(20), 5.0)]);
-        let burst = Load::Burst {
-            base: 1.0,
-            peak: 11.0,
-            every: S(10),
-            length: S(2),
-        };
+        let burst = Load::Burst { base: 1.0, peak: 11.0, every: S(10), length: S(2) };
         let late = Load::Profile(vec![(S(0), 0.0), (S(50), 0.0), (S(50), 10.0)]);
         for (load, until, area) in [(ramp, 30, 200), (burst, 100, 300), (late, 60, 100)] {
             let n = count(load, Arrivals::Deterministic, S(until));
@@ -243,11 +213,7 @@ mod tests {
 
     #[test]
     fn random_arrivals_have_the_mean_of_the_load() {
-        let bursty = Arrivals::Bursty {
-            on: S(1),
-            off: S(3),
-            idle: 0.1,
-        };
+        let bursty = Arrivals::Bursty { on: S(1), off: S(3), idle: 0.1 };
         for kind in [Arrivals::Poisson, bursty] {
             let n = count(Load::Constant(10.0), kind, S(20_000)) as f64;
             assert!((n / 200_000.0 - 1.0).abs() < 0.03, "{kind:?}: {n}");
@@ -257,33 +223,18 @@ mod tests {
     #[test]
     fn a_spike_keeps_what_was_earned() {
         let table = Ziggurat::new();
-        let mut p = ArrivalProcess::new(
-            Load::Constant(1.0),
-            Arrivals::Deterministic,
-            0,
-            0,
-            0,
-            &table,
-        );
+        let mut p =
+            ArrivalProcess::new(Load::Constant(1.0), Arrivals::Deterministic, 0, 0, 0, &table);
         assert_eq!(p.next(), Some(1_000_000_000));
         p.set_spike(500_000_000, 5.0);
-        assert_eq!(
-            p.next(),
-            Some(600_000_000),
-            "half earned, the other half five times as fast"
-        );
+        assert_eq!(p.next(), Some(600_000_000), "half earned, the other half five times as fast");
         p.set_spike(500_000_000, 0.0);
         assert_eq!(p.next(), None);
     }
 
     #[test]
     fn no_load_means_no_arrivals() {
-        let zero = Load::Burst {
-            base: 0.0,
-            peak: 0.0,
-            every: S(1),
-            length: S(1),
-        };
+        let zero = Load::Burst { base: 0.0, peak: 0.0, every: S(1), length: S(1) };
         for load in [Load::Constant(0.0), Load::Profile(vec![(S(0), 0.0)]), zero] {
             assert_eq!(count(load, Arrivals::Poisson, S(1000)), 0);
         }

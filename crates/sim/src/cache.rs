@@ -20,12 +20,7 @@ pub(crate) struct CacheState {
 impl CacheState {
     pub(crate) fn warm(keys: u32) -> Self {
         let words = (keys as usize).div_ceil(64);
-        Self {
-            warm: vec![u64::MAX; words],
-            keys,
-            cold: 0,
-            fetches: HashMap::new(),
-        }
+        Self { warm: vec![u64::MAX; words], keys, cold: 0, fetches: HashMap::new() }
     }
 
     pub(crate) fn flush(&mut self) {
@@ -55,11 +50,7 @@ impl World<'_> {
         let state = &self.caches[cache as usize];
         if self.calls[call].key == NONE {
             let hot = plan.hot_keys > 0 && self.work_stream.chance(plan.hit_rate);
-            let key = if hot {
-                self.work_stream.below(plan.hot_keys)
-            } else {
-                NEVER_HITS
-            };
+            let key = if hot { self.work_stream.below(plan.hot_keys) } else { NEVER_HITS };
             self.calls[call].key = key;
         }
         let key = self.calls[call].key;
@@ -92,12 +83,7 @@ impl World<'_> {
             self.caches[cache as usize].fetches.get(&key).copied()
         };
         let fetch = joined.unwrap_or_else(|| {
-            let start = Attempt {
-                class,
-                key,
-                since: self.now,
-                ..Attempt::new(NONE, fetch_node)
-            };
+            let start = Attempt { class, key, since: self.now, ..Attempt::new(NONE, fetch_node) };
             let fetch = self.attempts.insert(start);
             if key != NEVER_HITS {
                 self.caches[cache as usize].fetches.insert(key, fetch);
@@ -114,11 +100,7 @@ impl World<'_> {
 
     /// A fetch has ended: fills the cache and answers everybody who waited.
     pub(crate) fn fetched(&mut self, fetch: u32, cache: u32, cause: Outcome) {
-        let Attempt {
-            key,
-            next: mut waiter,
-            ..
-        } = self.attempts[fetch];
+        let Attempt { key, next: mut waiter, .. } = self.attempts[fetch];
         self.attempts.free(fetch);
         if key != NEVER_HITS {
             let state = &mut self.caches[cache as usize];
@@ -127,11 +109,8 @@ impl World<'_> {
                 state.fill(key);
             }
         }
-        let outcome = if cause == Outcome::Success {
-            Outcome::Success
-        } else {
-            Outcome::FailedBelow
-        };
+        let outcome =
+            if cause == Outcome::Success { Outcome::Success } else { Outcome::FailedBelow };
         while waiter != NONE {
             let Attempt { next, call, .. } = self.attempts[waiter];
             self.attempts.free(waiter);
@@ -144,9 +123,6 @@ impl World<'_> {
 
     /// Hot keys that nobody has in the cache and nobody is fetching: work still to come.
     pub(crate) fn cold_keys(&self) -> u64 {
-        self.caches
-            .iter()
-            .map(|c| u64::from(c.cold).saturating_sub(c.fetches.len() as u64))
-            .sum()
+        self.caches.iter().map(|c| u64::from(c.cold).saturating_sub(c.fetches.len() as u64)).sum()
     }
 }

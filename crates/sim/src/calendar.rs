@@ -34,12 +34,7 @@ pub(crate) struct Calendar<E> {
 
 impl<E: Copy> Calendar<E> {
     pub(crate) fn new() -> Self {
-        Self {
-            heap: Vec::new(),
-            place: Vec::new(),
-            free: Vec::new(),
-            seq: 0,
-        }
+        Self { heap: Vec::new(), place: Vec::new(), free: Vec::new(), seq: 0 }
     }
 
     /// The next number in the order of scheduling, for timers that are kept elsewhere.
@@ -59,12 +54,7 @@ impl<E: Copy> Calendar<E> {
     #[inline]
     pub(crate) fn push(&mut self, at: u64, event: E) {
         let seq = self.next_seq();
-        self.insert(Entry {
-            at,
-            seq,
-            slot: NO_TIMER,
-            event,
-        });
+        self.insert(Entry { at, seq, slot: NO_TIMER, event });
     }
 
     /// Schedules an event and returns the handle to [`Calendar::cancel`] it with. The handle is
@@ -76,12 +66,7 @@ impl<E: Copy> Calendar<E> {
             (self.place.len() - 1) as u32
         });
         let seq = self.next_seq();
-        self.insert(Entry {
-            at,
-            seq,
-            slot,
-            event,
-        });
+        self.insert(Entry { at, seq, slot, event });
         slot
     }
 

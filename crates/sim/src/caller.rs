@@ -4,7 +4,7 @@ use damper_control::{Nanos, Outcome, Reason, RetryState, deadline};
 
 use crate::calendar::NO_TIMER;
 use crate::lanes::{Link, NO_LANE};
-use crate::plan::{NEVER, Through};
+use crate::plan::{NEVER, Route};
 use crate::slab::NONE;
 use crate::world::{Attempt, Call, Event, Ready, Stage, World, draw};
 
@@ -25,10 +25,7 @@ impl World<'_> {
             }
             let (from, to) = self.plan.steps[step as usize];
             for node in from..to {
-                if self
-                    .work_stream
-                    .chance(self.plan.nodes[node as usize].chance)
-                {
+                if self.work_stream.chance(self.plan.nodes[node as usize].chance) {
                     self.start_call(attempt, node);
                 }
             }
@@ -44,11 +41,8 @@ impl World<'_> {
         let a = &mut self.attempts[attempt];
         let row = &self.plan.routes[usize::from(a.class)]
             [self.plan.nodes[a.node as usize].service as usize];
-        let next = if a.step == 0 && !row.is_empty() {
-            draw(row, self.work_stream.unit())
-        } else {
-            None
-        };
+        let next =
+            if a.step == 0 && !row.is_empty() { draw(row, self.work_stream.unit()) } else { None };
         a.step = 1;
         match next {
             Some(node) => self.start_call(attempt, node),
@@ -61,9 +55,7 @@ impl World<'_> {
         p.pending += 1;
         let (class, inherited, head) = (p.class, p.deadline, p.calls);
         let n = &self.plan.nodes[node as usize];
-        let own = self
-            .now
-            .saturating_add(self.plan.edges[n.edge as usize].deadline);
+        let own = self.now.saturating_add(self.plan.edges[n.edge as usize].deadline);
         let call = self.calls.insert(Call {
             parent,
             node,
@@ -101,11 +93,10 @@ impl World<'_> {
             self.call_ended(call, Outcome::TimedOut);
             return;
         }
-        if let Through::LookAside(cache) | Through::ReadThrough(cache, _) = node.through
+        if let Route::LookAside(cache) | Route::ReadThrough(cache, _) = node.through
             && self.look_up(call, cache)
         {
-            self.ready
-                .push(Ready::Ended(call, Outcome::Success, Outcome::Success));
+            self.ready.push(Ready::Ended(call, Outcome::Success, Outcome::Success));
             return;
         }
         if self.measuring {
@@ -116,12 +107,8 @@ impl World<'_> {
         self.budgets[node.edge as usize].start(retry);
         let service = node.service as usize;
         let latency = self.services[service].latency;
-        let arrives_now = latency == 0 && !matches!(node.through, Through::ReadThrough(..));
-        let station = if arrives_now {
-            self.admit(service, class)
-        } else {
-            Some(NONE)
-        };
+        let arrives_now = latency == 0 && !matches!(node.through, Route::ReadThrough(..));
+        let station = if arrives_now { self.admit(service, class) } else { Some(NONE) };
         let Some(station) = station else {
             // Refused at the door: no attempt, no timer.
             self.settle(call, Outcome::Rejected);
@@ -137,8 +124,7 @@ impl World<'_> {
         if edge.lane != NO_LANE && gives_up == self.now.saturating_add(edge.timeout) {
             c.in_lane = true;
             let seq = self.calendar.next_seq();
-            self.lanes
-                .push(edge.lane, gives_up, seq, call, &mut self.calls);
+            self.lanes.push(edge.lane, gives_up, seq, call, &mut self.calls);
         } else if gives_up != NEVER {
             c.timer = self.calendar.push_timer(gives_up, Event::Timeout(call));
         }
@@ -151,12 +137,11 @@ impl World<'_> {
             ..Attempt::new(call, at)
         });
         self.calls[call].attempt = attempt;
-        if let Through::ReadThrough(cache, fetch) = node.through {
+        if let Route::ReadThrough(cache, fetch) = node.through {
             self.wait_for_fetch(attempt, cache, fetch);
         } else if latency > 0 {
-            let timer = self
-                .calendar
-                .push_timer(self.now.saturating_add(latency), Event::Deliver(attempt));
+            let timer =
+                self.calendar.push_timer(self.now.saturating_add(latency), Event::Deliver(attempt));
             self.attempts[attempt].timer = timer;
         } else {
             self.settle_in(attempt, service);
@@ -269,8 +254,7 @@ impl World<'_> {
         if c.in_lane {
             c.in_lane = false;
             let edge = self.plan.nodes[c.node as usize].edge as usize;
-            self.lanes
-                .remove(self.plan.edges[edge].lane, call, &mut self.calls);
+            self.lanes.remove(self.plan.edges[edge].lane, call, &mut self.calls);
         } else if c.timer != NO_TIMER {
             let timer = std::mem::replace(&mut c.timer, NO_TIMER);
             self.calendar.cancel(timer);
@@ -281,12 +265,7 @@ impl World<'_> {
         if !self.plan.cancels {
             return;
         }
-        let Call {
-            parent,
-            next,
-            previous,
-            ..
-        } = self.calls[call];
+        let Call { parent, next, previous, .. } = self.calls[call];
         if next != NONE {
             self.calls[next].previous = previous;
         }
@@ -319,8 +298,7 @@ impl World<'_> {
             self.calls.free(call);
             self.attempts[attempt].pending -= 1;
             // News for this very call may still be on its way at this instant.
-            self.ready
-                .retain(|r| !matches!(r, Ready::Ended(c, ..) | Ready::Send(c) if *c == call));
+            self.ready.retain(|r| !matches!(r, Ready::Ended(c, ..) | Ready::Send(c) if *c == call));
         }
     }
 }

@@ -16,27 +16,18 @@ impl Estimate {
         let n = values.len().max(1) as f64;
         let mean = values.iter().sum::<f64>() / n;
         if values.len() < 2 {
-            return Self {
-                mean,
-                ci95: [mean, mean],
-            };
+            return Self { mean, ci95: [mean, mean] };
         }
         let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0);
         let half = t95(values.len() - 1) * (variance / n).sqrt();
-        Self {
-            mean,
-            ci95: [mean - half, mean + half],
-        }
+        Self { mean, ci95: [mean - half, mean + half] }
     }
 
     /// The interval widened by a relative resolution on both sides.
     #[must_use]
     pub fn widened(self, relative: f64) -> Self {
         let by = self.mean.abs() * relative;
-        Self {
-            mean: self.mean,
-            ci95: [self.ci95[0] - by, self.ci95[1] + by],
-        }
+        Self { mean: self.mean, ci95: [self.ci95[0] - by, self.ci95[1] + by] }
     }
 }
 

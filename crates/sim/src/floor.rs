@@ -23,13 +23,7 @@ pub(crate) fn floor(system: &System) -> Vec<Vec<f64>> {
 }
 
 fn add(system: &System, steps: &[Step], weight: f64, attempts: &mut [f64]) {
-    for Call {
-        target,
-        times,
-        chance,
-        steps,
-    } in steps.iter().flatten()
-    {
+    for Call { target, times, chance, steps } in steps.iter().flatten() {
         let misses = match target {
             Target::Service(_) => 1.0,
             Target::Cache(c) => 1.0 - system.caches[c.0 as usize].hit_rate,
@@ -75,25 +69,15 @@ pub fn calls_per_execution(system: &System) -> Vec<f64> {
     match &system.work {
         Work::Requests(types) => {
             for request in types {
-                let weight = (0..system.classes.len())
-                    .map(|c| share(c) * request.share[c])
-                    .sum();
-                count(
-                    system,
-                    Caller::Client,
-                    &request.steps,
-                    weight,
-                    &mut calls,
-                    &mut executions,
-                );
+                let weight = (0..system.classes.len()).map(|c| share(c) * request.share[c]).sum();
+                count(system, Caller::Client, &request.steps, weight, &mut calls, &mut executions);
             }
         }
         Work::Routes(routes) => {
             for (class, visits) in floor(system).iter().enumerate() {
                 for (to, p) in &routes.entry[class] {
-                    *calls
-                        .entry((Caller::Client, Target::Service(*to)))
-                        .or_default() += share(class) * p;
+                    *calls.entry((Caller::Client, Target::Service(*to))).or_default() +=
+                        share(class) * p;
                 }
                 for (from, row) in routes.rows[class].iter().enumerate() {
                     let caller = Caller::Service(ServiceId(from as u32));
@@ -122,13 +106,7 @@ fn count(
     calls: &mut HashMap<(Caller, Target), f64>,
     executions: &mut HashMap<Caller, f64>,
 ) {
-    for Call {
-        target,
-        times,
-        chance,
-        steps,
-    } in steps.iter().flatten()
-    {
+    for Call { target, times, chance, steps } in steps.iter().flatten() {
         let made = weight * f64::from(*times) * chance;
         *calls.entry((caller, *target)).or_default() += made;
         let server = Caller::Service(system.server_of(*target));

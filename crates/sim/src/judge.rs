@@ -127,9 +127,7 @@ pub(crate) struct Judge {
 
 impl Judge {
     pub(crate) fn new(q: Question) -> Self {
-        let first = (2 * q.loop_time)
-            .max(10 * q.interval)
-            .min(q.watch.max(q.interval));
+        let first = (2 * q.loop_time).max(10 * q.interval).min(q.watch.max(q.interval));
         Self {
             before: Tick::default(),
             backlog_before: 0,
@@ -147,13 +145,7 @@ impl Judge {
 
     /// One interval has passed. `Some`: the run can end.
     pub(crate) fn tick(&mut self, now: u64, counts: Counts) -> Option<crate::run::Ending> {
-        let Counts {
-            offered,
-            good,
-            ended,
-            backlog,
-            cold,
-        } = counts;
+        let Counts { offered, good, ended, backlog, cold } = counts;
         if now <= self.q.warmup {
             return None;
         }
@@ -172,12 +164,7 @@ impl Judge {
         if start < until {
             return None;
         }
-        self.remember(Tick {
-            offered,
-            good,
-            backlog: backlog + cold,
-            cold,
-        });
+        self.remember(Tick { offered, good, backlog: backlog + cold, cold });
         if self.q.trigger.is_none() && self.q.early {
             self.failed += ended.saturating_sub(good);
             self.verdict = self.cannot_serve(now);
@@ -297,10 +284,7 @@ impl Judge {
         let variance =
             steps.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / (BATCHES - 1) as f64;
         let seconds = Nanos(length as u64 * self.width).as_secs_f64();
-        Some(Drift {
-            per_s: mean / seconds,
-            error: (variance / BATCHES as f64).sqrt() / seconds,
-        })
+        Some(Drift { per_s: mean / seconds, error: (variance / BATCHES as f64).sqrt() / seconds })
     }
 
     /// Whether it can be told by now that it will not recover.
@@ -313,31 +297,20 @@ impl Judge {
         let fastest_drain = SURE * drift.error - drift.per_s;
         let patience = 4.0 * Nanos(self.q.watch.max(elapsed)).as_secs_f64();
         let reason = if drift.per_s > SURE * drift.error {
-            format!(
-                "the backlog grows by {:.1}/s without a trigger",
-                drift.per_s
-            )
+            format!("the backlog grows by {:.1}/s without a trigger", drift.per_s)
         } else if fastest_drain <= 0.0 || backlog / fastest_drain > patience {
             format!("a backlog of {backlog:.0} attempts does not drain")
         } else {
             return None;
         };
-        Some(Verdict {
-            state: State::Metastable,
-            recovery: None,
-            projected: false,
-            reason,
-        })
+        Some(Verdict { state: State::Metastable, recovery: None, projected: false, reason })
     }
 
     /// Whether it has been healing for so long that its end need not be seen.
     fn heals(&mut self, elapsed: u64) -> Option<Verdict> {
         let verdict = self.projection(SURE);
-        self.healing = if elapsed > self.q.watch && verdict.is_some() {
-            self.healing + 1
-        } else {
-            0
-        };
+        self.healing =
+            if elapsed > self.q.watch && verdict.is_some() { self.healing + 1 } else { 0 };
         verdict.filter(|_| self.healing >= 2)
     }
 
@@ -382,12 +355,7 @@ impl Judge {
         };
         let seen = Nanos(self.after.len() as u64 * self.width);
         let recovery = Some(seen + Nanos::from_secs_f64(rest));
-        Some(Verdict {
-            state: State::Stable,
-            recovery,
-            projected: true,
-            reason,
-        })
+        Some(Verdict { state: State::Stable, recovery, projected: true, reason })
     }
 
     /// The verdict when there is no more to see.
@@ -405,18 +373,10 @@ impl Judge {
         if self.before.offered > 0 && !self.before_is_healthy() {
             return self.overloaded();
         }
-        let verdict = |state, reason| Verdict {
-            state,
-            recovery: None,
-            projected: false,
-            reason,
-        };
+        let verdict = |state, reason| Verdict { state, recovery: None, projected: false, reason };
         match ending {
             Ending::Interrupted => {
-                return verdict(
-                    State::Undecided,
-                    "interrupted before it could be told".to_owned(),
-                );
+                return verdict(State::Undecided, "interrupted before it could be told".to_owned());
             }
             Ending::TooManyOpen => {
                 let most = crate::world::MOST_OPEN;
@@ -446,10 +406,8 @@ impl Judge {
 
     fn conclude_untriggered(&self, ending: crate::run::Ending) -> Verdict {
         use crate::run::Ending;
-        let (offered, good) = self
-            .after
-            .iter()
-            .fold((0, 0), |(o, g), t| (o + t.offered, g + t.good));
+        let (offered, good) =
+            self.after.iter().fold((0, 0), |(o, g), t| (o + t.offered, g + t.good));
         let share = good as f64 / offered.max(1) as f64;
         let growing = self
             .drift()
@@ -461,25 +419,14 @@ impl Judge {
             _ if ending == Ending::TooManyOpen => {
                 (State::Overloaded, "the backlog has no bound".to_owned())
             }
-            Some(d) => (
-                State::Overloaded,
-                format!("the backlog grows by {:.1}/s", d.per_s),
-            ),
+            Some(d) => (State::Overloaded, format!("the backlog grows by {:.1}/s", d.per_s)),
             None if offered > 0 && share < self.q.recovered_at => (
                 State::Overloaded,
                 format!("only {:.1} % of the load was served well", share * 100.0),
             ),
-            None => (
-                State::Stable,
-                format!("{:.1} % of the load was served well", share * 100.0),
-            ),
+            None => (State::Stable, format!("{:.1} % of the load was served well", share * 100.0)),
         };
-        Verdict {
-            state,
-            recovery: None,
-            projected: false,
-            reason,
-        }
+        Verdict { state, recovery: None, projected: false, reason }
     }
 
     fn rate(&self, offered: u64) -> f64 {
@@ -488,9 +435,7 @@ impl Judge {
 
     /// Share of the load served well since the warm-up, without a trigger.
     pub(crate) fn served(&self) -> (u64, u64) {
-        self.after
-            .iter()
-            .fold((0, 0), |(o, g), t| (o + t.offered, g + t.good))
+        self.after.iter().fold((0, 0), |(o, g), t| (o + t.offered, g + t.good))
     }
 }
 
@@ -517,24 +462,14 @@ mod tests {
     }
 
     fn counts(good: u64, backlog: u64, cold: u64) -> Counts {
-        Counts {
-            offered: 100,
-            good,
-            ended: 100,
-            backlog,
-            cold,
-        }
+        Counts { offered: 100, good, ended: 100, backlog, cold }
     }
 
     /// Feeds a run in which `after(second since the end)` gives (good of 100, backlog).
     fn judge(q: Question, seconds: u64, after: impl Fn(u64) -> (u64, u64)) -> Verdict {
         let mut judge = Judge::new(q);
         for second in 1..=seconds {
-            let (good, backlog) = if second <= 22 {
-                (100, 5)
-            } else {
-                after(second - 23)
-            };
+            let (good, backlog) = if second <= 22 { (100, 5) } else { after(second - 23) };
             if let Some(ending) = judge.tick(second * S, counts(good, backlog, 0)) {
                 return judge.conclude(ending);
             }
@@ -544,15 +479,8 @@ mod tests {
 
     #[test]
     fn goodput_that_stays_back_is_recovery() {
-        let v = judge(
-            question(true),
-            200,
-            |t| if t < 7 { (0, 300) } else { (100, 5) },
-        );
-        assert_eq!(
-            (v.state, v.recovery),
-            (State::Stable, Some(Nanos::from_secs(7)))
-        );
+        let v = judge(question(true), 200, |t| if t < 7 { (0, 300) } else { (100, 5) });
+        assert_eq!((v.state, v.recovery), (State::Stable, Some(Nanos::from_secs(7))));
     }
 
     #[test]
@@ -577,12 +505,7 @@ mod tests {
     #[test]
     fn a_slow_drain_ends_early_without_becoming_a_storm() {
         let v = judge(question(true), 5000, |t| (10, 100_000 - 20 * t - t % 3));
-        assert_eq!(
-            (v.state, v.projected),
-            (State::Stable, true),
-            "{}",
-            v.reason
-        );
+        assert_eq!((v.state, v.projected), (State::Stable, true), "{}", v.reason);
     }
 
     /// A queue that grows while the cache still fills is not hopeless: what arrives will hit.
@@ -590,27 +513,17 @@ mod tests {
     fn a_cache_that_fills_is_progress() {
         let mut j = Judge::new(question(true));
         let ending = (1..=5000u64).find_map(|s| {
-            let (good, queue, cold) = if s <= 22 {
-                (100, 5, 0)
-            } else {
-                (10, 900 * (s - 22), 100_000 - 20 * (s - 22))
-            };
+            let (good, queue, cold) =
+                if s <= 22 { (100, 5, 0) } else { (10, 900 * (s - 22), 100_000 - 20 * (s - 22)) };
             j.tick(s * S, counts(good, queue, cold))
         });
         let v = j.conclude(ending.unwrap());
-        assert_eq!(
-            (v.state, v.projected),
-            (State::Stable, true),
-            "{}",
-            v.reason
-        );
+        assert_eq!((v.state, v.projected), (State::Stable, true), "{}", v.reason);
     }
 
     #[test]
     fn good_replies_over_a_growing_queue_are_not_recovery() {
-        let v = judge(question(true), 200, |t| {
-            (100.min(4000 / (t + 1)), 50 + 60 * t)
-        });
+        let v = judge(question(true), 200, |t| (100.min(4000 / (t + 1)), 50 + 60 * t));
         assert_eq!(v.state, State::Metastable, "{}", v.reason);
     }
 
@@ -624,14 +537,9 @@ mod tests {
 
     #[test]
     fn a_load_that_fails_too_often_is_found_out_early() {
-        let mut j = Judge::new(Question {
-            trigger: None,
-            ..question(true)
-        });
-        let ended = (1..=600).find(|s| {
-            j.tick(s * S, counts(if *s < 100 { 100 } else { 50 }, 5, 0))
-                .is_some()
-        });
+        let mut j = Judge::new(Question { trigger: None, ..question(true) });
+        let ended = (1..=600)
+            .find(|s| j.tick(s * S, counts(if *s < 100 { 100 } else { 50 }, 5, 0)).is_some());
         // 1 % of 600 s at 100/s are 600 requests: twelve seconds at half.
         assert_eq!(ended, Some(112));
         assert_eq!(j.conclude(Ending::Decided).state, State::Overloaded);
@@ -641,10 +549,7 @@ mod tests {
     fn an_interrupted_run_is_undecided() {
         let mut j = Judge::new(question(true));
         for s in 1..=24 {
-            assert!(
-                j.tick(s * S, counts(100 * u64::from(s <= 20), 5, 0))
-                    .is_none()
-            );
+            assert!(j.tick(s * S, counts(100 * u64::from(s <= 20), 5, 0)).is_none());
         }
         assert_eq!(j.conclude(Ending::Interrupted).state, State::Undecided);
     }

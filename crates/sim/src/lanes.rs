@@ -19,12 +19,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) const IDLE: Self = Self {
-        at: 0,
-        seq: 0,
-        previous: NONE,
-        next: NONE,
-    };
+    pub(crate) const IDLE: Self = Self { at: 0, seq: 0, previous: NONE, next: NONE };
 }
 
 /// The most lanes that are worth a linear look at every event.
@@ -47,12 +42,7 @@ pub(crate) struct Lanes(Vec<Lane>);
 
 impl Lanes {
     pub(crate) fn new(count: usize) -> Self {
-        let empty = Lane {
-            at: u64::MAX,
-            seq: u64::MAX,
-            head: NONE,
-            tail: NONE,
-        };
+        let empty = Lane { at: u64::MAX, seq: u64::MAX, head: NONE, tail: NONE };
         Self(vec![empty; count.min(MOST_LANES)])
     }
 
@@ -78,12 +68,7 @@ impl Lanes {
         all: &mut Slab<T>,
     ) {
         let lane = &mut self.0[lane as usize];
-        *all[id].timer() = Link {
-            at,
-            seq,
-            previous: lane.tail,
-            next: NONE,
-        };
+        *all[id].timer() = Link { at, seq, previous: lane.tail, next: NONE };
         if lane.tail == NONE {
             (lane.head, lane.at, lane.seq) = (id, at, seq);
         } else {

@@ -76,7 +76,7 @@ pub(crate) struct EdgePlan {
 
 /// How a call reaches its service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Through {
+pub(crate) enum Route {
     /// Directly.
     Nothing,
     /// The caller looks into this cache first.
@@ -92,7 +92,7 @@ pub(crate) enum Through {
 pub(crate) struct Node {
     /// Whom it calls; `NONE` for roots (the client, and fetches of caches).
     pub(crate) service: u32,
-    pub(crate) through: Through,
+    pub(crate) through: Route,
     pub(crate) edge: u32,
     pub(crate) times: u32,
     pub(crate) chance: f64,
@@ -106,7 +106,7 @@ impl Node {
     fn root(steps: (u32, u32)) -> Self {
         Self {
             service: NONE,
-            through: Through::Nothing,
+            through: Route::Nothing,
             edge: NONE,
             times: 1,
             chance: 1.0,
@@ -120,11 +120,7 @@ impl Plan {
     /// Compiles a system.
     #[must_use]
     pub fn new(system: &System) -> Self {
-        let mut builder = Builder {
-            system,
-            edge_of: HashMap::new(),
-            plan: Self::empty(system),
-        };
+        let mut builder = Builder { system, edge_of: HashMap::new(), plan: Self::empty(system) };
         builder.edges();
         match &system.work {
             Work::Requests(types) => {
@@ -168,9 +164,7 @@ impl Plan {
             return 0.0;
         }
         let weighted = self.system.load.iter().zip(&self.floor);
-        weighted
-            .map(|(l, f)| l.mean() / total * f[service.0 as usize])
-            .sum()
+        weighted.map(|(l, f)| l.mean() / total * f[service.0 as usize]).sum()
     }
 
     /// How long the retries of one request can go on at the most, nested ones included,
@@ -180,18 +174,10 @@ impl Plan {
             let Some(edge) = self.edges.get(node.edge as usize) else {
                 return 0;
             };
-            let timeout = if edge.timeout == NEVER {
-                0
-            } else {
-                edge.timeout
-            };
+            let timeout = if edge.timeout == NEVER { 0 } else { edge.timeout };
             // Beyond a hundred retries the caller of this caps it anyway.
             (0..=edge.retry.limits.max().min(100)).fold(0u64, |sum, n| {
-                let wait = if n == 0 {
-                    0
-                } else {
-                    edge.retry.backoff.longest(n).0
-                };
+                let wait = if n == 0 { 0 } else { edge.retry.backoff.longest(n).0 };
                 sum.saturating_add(timeout).saturating_add(wait)
             })
         };
@@ -206,15 +192,9 @@ impl Plan {
             let node = &self.nodes[n as usize];
             let steps = &self.steps[node.steps.0 as usize..node.steps.1 as usize];
             let children = steps.iter().flat_map(|(a, b)| *a..*b);
-            let open: Vec<u32> = children
-                .clone()
-                .filter(|c| memo[*c as usize].is_none())
-                .collect();
+            let open: Vec<u32> = children.clone().filter(|c| memo[*c as usize].is_none()).collect();
             if open.is_empty() {
-                let below = children
-                    .filter_map(|c| memo[c as usize])
-                    .max()
-                    .unwrap_or(0u64);
+                let below = children.filter_map(|c| memo[c as usize]).max().unwrap_or(0u64);
                 memo[n as usize] = Some(own(node).saturating_add(below));
             } else {
                 stack.push(n);
@@ -250,10 +230,7 @@ impl Plan {
             routes: Vec::new(),
             floor: Vec::new(),
             lanes: 0,
-            cancels: system
-                .services
-                .iter()
-                .any(|s| s.on_abandon == OnAbandon::Cancel),
+            cancels: system.services.iter().any(|s| s.on_abandon == OnAbandon::Cancel),
             system: system.clone(),
         }
     }
@@ -297,8 +274,7 @@ impl Builder<'_> {
                 }
                 None => NO_LANE,
             };
-            self.edge_of
-                .insert((edge.caller, edge.target), self.plan.edges.len() as u32);
+            self.edge_of.insert((edge.caller, edge.target), self.plan.edges.len() as u32);
             self.plan.ends.push((edge.caller, edge.target));
             self.plan.edges.push(EdgePlan {
                 timeout,
@@ -366,29 +342,22 @@ impl Builder<'_> {
         (first, end)
     }
 
-    fn through(&mut self, target: Target, server: ServiceId, below: (u32, u32)) -> Through {
+    fn through(&mut self, target: Target, server: ServiceId, below: (u32, u32)) -> Route {
         let Target::Cache(cache) = target else {
-            return Through::Nothing;
+            return Route::Nothing;
         };
         match self.system.caches[cache.0 as usize].mode {
-            CacheMode::LookAside => Through::LookAside(cache.0),
+            CacheMode::LookAside => Route::LookAside(cache.0),
             CacheMode::ReadThrough => {
                 let edge = self.edge(Caller::Cache(cache), Target::Service(server));
-                let call = Node {
-                    service: server.0,
-                    edge,
-                    ..Node::root(below)
-                };
+                let call = Node { service: server.0, edge, ..Node::root(below) };
                 let first = self.plan.nodes.len() as u32;
                 self.plan.nodes.push(call);
                 let step = self.plan.steps.len() as u32;
                 self.plan.steps.push((first, first + 1));
-                let fetch = Node {
-                    through: Through::Fetch(cache.0),
-                    ..Node::root((step, step + 1))
-                };
+                let fetch = Node { through: Route::Fetch(cache.0), ..Node::root((step, step + 1)) };
                 self.plan.nodes.push(fetch);
-                Through::ReadThrough(cache.0, first + 1)
+                Route::ReadThrough(cache.0, first + 1)
             }
         }
     }
@@ -399,9 +368,7 @@ impl Builder<'_> {
             let mut table = Vec::new();
             for (from, row) in rows.iter().enumerate() {
                 let caller = Caller::Service(ServiceId(from as u32));
-                let next = row
-                    .iter()
-                    .map(|(to, p)| (*p, self.routed(&mut node_of, caller, *to)));
+                let next = row.iter().map(|(to, p)| (*p, self.routed(&mut node_of, caller, *to)));
                 table.push(cumulative(next.collect()));
             }
             self.plan.routes.push(table);
@@ -428,12 +395,7 @@ impl Builder<'_> {
         }
         let edge = self.edge(caller, Target::Service(to));
         let node = self.plan.nodes.len() as u32;
-        self.plan.nodes.push(Node {
-            service: to.0,
-            edge,
-            routed: true,
-            ..Node::root((0, 0))
-        });
+        self.plan.nodes.push(Node { service: to.0, edge, routed: true, ..Node::root((0, 0)) });
         known.insert((caller, to), node);
         node
     }
@@ -441,12 +403,9 @@ impl Builder<'_> {
 
 fn cumulative(items: Vec<(f64, u32)>) -> Vec<(f64, u32)> {
     let mut sum = 0.0;
-    let summed = items
-        .into_iter()
-        .filter(|(p, _)| *p > 0.0)
-        .map(|(p, node)| {
-            sum += p;
-            (sum, node)
-        });
+    let summed = items.into_iter().filter(|(p, _)| *p > 0.0).map(|(p, node)| {
+        sum += p;
+        (sum, node)
+    });
     summed.collect()
 }

@@ -99,10 +99,7 @@ impl Ziggurat {
         for i in 2..256 {
             x[i] = -libm::log(Self::AREA / x[i - 1] + libm::exp(-x[i - 1]));
         }
-        Self {
-            f: x.map(|x| libm::exp(-x)),
-            x,
-        }
+        Self { f: x.map(|x| libm::exp(-x)), x }
     }
 }
 
@@ -129,14 +126,12 @@ mod tests {
         assert!((mean - 1.0).abs() < 0.005, "{mean}");
         assert!((variance - 1.0).abs() < 0.02, "{variance}");
         for cut in [0.5, 2.0, 5.0, 8.0] {
-            let n = 2_000_000;
-            let above = (0..n).filter(|_| s.exponential(&table) > cut).count() as f64 / n as f64;
+            let n: u32 = 2_000_000;
+            let above =
+                (0..n).filter(|_| s.exponential(&table) > cut).count() as f64 / f64::from(n);
             let expected = libm::exp(-cut);
-            let error = 5.0 * libm::sqrt(expected / n as f64);
-            assert!(
-                (above - expected).abs() < error,
-                "P(X > {cut}) = {above}, not {expected}"
-            );
+            let error = 5.0 * libm::sqrt(expected / f64::from(n));
+            assert!((above - expected).abs() < error, "P(X > {cut}) = {above}, not {expected}");
         }
     }
 
@@ -144,10 +139,7 @@ mod tests {
     fn normal_has_mean_zero_and_variance_one() {
         let mut s = Stream::new(1, 0, Purpose::Work, 0);
         let (mean, variance) = moments(500_000, || s.normal());
-        assert!(
-            mean.abs() < 0.01 && (variance - 1.0).abs() < 0.01,
-            "{mean} {variance}"
-        );
+        assert!(mean.abs() < 0.01 && (variance - 1.0).abs() < 0.01, "{mean} {variance}");
     }
 
     #[test]

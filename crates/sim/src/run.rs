@@ -54,10 +54,7 @@ impl Conditions {
     pub fn of(plan: &Plan) -> Self {
         let system = plan.system();
         let e = &system.experiment;
-        let length = e
-            .trigger
-            .and_then(|t| system.triggers.get(t))
-            .map_or(0, |t| t.length().0);
+        let length = e.trigger.and_then(|t| system.triggers.get(t)).map_or(0, |t| t.length().0);
         Self {
             load_factors: vec![1.0; system.classes.len()],
             trigger: e.trigger,
@@ -66,11 +63,7 @@ impl Conditions {
             warmup: e.warmup.0,
             trigger_at: e.trigger_at.0,
             watch: e.watch.0,
-            end: e
-                .trigger_at
-                .0
-                .saturating_add(length)
-                .saturating_add(e.watch.0),
+            end: e.trigger_at.0.saturating_add(length).saturating_add(e.watch.0),
             good_within: e.good_within.map_or(NEVER, |t| t.0),
             early: false,
             may_fail: 1.0 - e.recovered_at,
@@ -81,10 +74,7 @@ impl Conditions {
     #[must_use]
     pub fn trigger_span(&self, plan: &Plan) -> Option<(u64, u64)> {
         let trigger = plan.system().triggers.get(self.trigger?)?;
-        Some((
-            self.trigger_at,
-            self.trigger_at.saturating_add(trigger.length().0),
-        ))
+        Some((self.trigger_at, self.trigger_at.saturating_add(trigger.length().0)))
     }
 }
 

@@ -42,18 +42,12 @@ impl Sampler {
             Dist::Exponential(_) => Self::Exponential { mean },
             Dist::Erlang { stages, .. } => {
                 let stages = (*stages).max(1);
-                Self::Erlang {
-                    stage: mean / f64::from(stages),
-                    stages,
-                }
+                Self::Erlang { stage: mean / f64::from(stages), stages }
             }
             Dist::Lognormal { cv, .. } => {
                 let variance = libm::log1p(cv * cv);
                 let mu = libm::log(mean.max(f64::MIN_POSITIVE)) - variance / 2.0;
-                Self::Lognormal {
-                    mu,
-                    sigma: libm::sqrt(variance),
-                }
+                Self::Lognormal { mu, sigma: libm::sqrt(variance) }
             }
             // Balanced means: each branch contributes half of the mean.
             Dist::Hyperexponential { cv, .. } => {
@@ -65,10 +59,9 @@ impl Sampler {
                     mean_second: mean / (2.0 * (1.0 - first)),
                 }
             }
-            Dist::Pareto { alpha, .. } => Self::Pareto {
-                scale: mean * (alpha - 1.0) / alpha,
-                inverse_alpha: 1.0 / alpha,
-            },
+            Dist::Pareto { alpha, .. } => {
+                Self::Pareto { scale: mean * (alpha - 1.0) / alpha, inverse_alpha: 1.0 / alpha }
+            }
             Dist::Empirical(values) => {
                 let total: f64 = values.iter().map(|(_, w)| w).sum();
                 let mut sum = 0.0;
@@ -96,22 +89,13 @@ impl Sampler {
                 (stage * sum) as u64
             }
             Self::Lognormal { mu, sigma } => libm::exp(mu + sigma * stream.normal()) as u64,
-            Self::Mixture {
-                first,
-                mean_first,
-                mean_second,
-            } => {
-                let mean = if stream.unit() < *first {
-                    mean_first
-                } else {
-                    mean_second
-                };
+            Self::Mixture { first, mean_first, mean_second } => {
+                let mean = if stream.unit() < *first { mean_first } else { mean_second };
                 (mean * stream.exponential(table)) as u64
             }
-            Self::Pareto {
-                scale,
-                inverse_alpha,
-            } => (scale * libm::exp(stream.exponential(table) * inverse_alpha)) as u64,
+            Self::Pareto { scale, inverse_alpha } => {
+                (scale * libm::exp(stream.exponential(table) * inverse_alpha)) as u64
+            }
             Self::Empirical(values) => {
                 let u = stream.unit();
                 let i = values.partition_point(|(below, _)| *below <= u);
@@ -131,10 +115,8 @@ mod tests {
     #[test]
     fn distributions_have_their_moments() {
         let mean = Nanos::from_millis(10);
-        let empirical = Dist::Empirical(vec![
-            (Nanos::from_millis(5), 3.0),
-            (Nanos::from_millis(25), 1.0),
-        ]);
+        let empirical =
+            Dist::Empirical(vec![(Nanos::from_millis(5), 3.0), (Nanos::from_millis(25), 1.0)]);
         let cases = [
             (Dist::Deterministic(mean), 0.0),
             (Dist::Exponential(mean), 1.0),
@@ -159,10 +141,7 @@ mod tests {
             let m = sum / f64::from(n);
             let v = squares / f64::from(n) - m * m;
             assert!((m - 1.0).abs() < 0.015, "{dist:?}: mean {m}");
-            assert!(
-                (v - c2).abs() < 0.03 + 0.08 * c2,
-                "{dist:?}: c² {v}, not {c2}"
-            );
+            assert!((v - c2).abs() < 0.03 + 0.08 * c2, "{dist:?}: c² {v}, not {c2}");
         }
     }
 }

@@ -5,7 +5,7 @@ use damper_control::{Nanos, Outcome};
 use damper_system::model::{Balance, OnAbandon, Order};
 
 use crate::calendar::NO_TIMER;
-use crate::plan::{NEVER, Through};
+use crate::plan::{NEVER, Route};
 use crate::slab::NONE;
 use crate::stats::record;
 use crate::world::{Event, Ready, Stage, World};
@@ -30,8 +30,7 @@ impl World<'_> {
         }
         self.attempts.free(attempt);
         if call != NONE {
-            self.ready
-                .push(Ready::Ended(call, Outcome::Rejected, Outcome::Rejected));
+            self.ready.push(Ready::Ended(call, Outcome::Rejected, Outcome::Rejected));
         }
     }
 
@@ -108,11 +107,7 @@ impl World<'_> {
         let class = self.attempts[attempt].class;
         let st = &mut self.stations[station as usize];
         st.waiting += 1;
-        let list = if order == Order::Priority {
-            usize::from(class)
-        } else {
-            0
-        };
+        let list = if order == Order::Priority { usize::from(class) } else { 0 };
         let (head, tail) = st.queues[list];
         if order == Order::Lifo {
             st.queues[list] = (attempt, if tail == NONE { attempt } else { tail });
@@ -212,8 +207,7 @@ impl World<'_> {
             self.calls[call].attempt = NONE;
             self.clear_timer(call);
             self.settle(call, Outcome::TimedOut);
-            self.ready
-                .push(Ready::Ended(call, Outcome::TimedOut, Outcome::TimedOut));
+            self.ready.push(Ready::Ended(call, Outcome::TimedOut, Outcome::TimedOut));
         }
     }
 
@@ -262,11 +256,7 @@ impl World<'_> {
         let s = plan.nodes[a.node as usize].service as usize;
         let service = &plan.services[s];
         let (orphan, fails, station) = (a.orphan, a.fails, a.station);
-        let work = if service.time.is_zero() {
-            1.0
-        } else {
-            a.work as f64
-        };
+        let work = if service.time.is_zero() { 1.0 } else { a.work as f64 };
         a.stage = Stage::Calling;
         let wasted = if orphan { work } else { 0.0 };
         if self.measuring {
@@ -306,7 +296,7 @@ impl World<'_> {
         let node = &self.plan.nodes[a.node as usize];
         if node.service == NONE {
             match node.through {
-                Through::Fetch(cache) => self.fetched(attempt, cache, cause),
+                Route::Fetch(cache) => self.fetched(attempt, cache, cause),
                 _ => self.request_ended(attempt, cause),
             }
             return;
@@ -331,7 +321,7 @@ impl World<'_> {
         if service.blocking {
             self.release(a.station, service.limited);
         }
-        if let Through::LookAside(cache) = node.through
+        if let Route::LookAside(cache) = node.through
             && outcome == Outcome::Success
         {
             let in_time = call != NONE;
@@ -366,11 +356,7 @@ impl World<'_> {
         match stage {
             Stage::Travelling => self.calendar.cancel(timer),
             Stage::Queued => {
-                let list = if service.order == Order::Priority {
-                    usize::from(class)
-                } else {
-                    0
-                };
+                let list = if service.order == Order::Priority { usize::from(class) } else { 0 };
                 self.dequeue(attempt, list);
                 self.backlog -= u64::from(service.limited);
             }

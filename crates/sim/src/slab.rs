@@ -15,10 +15,7 @@ pub(crate) struct Slab<T> {
 
 impl<T> Slab<T> {
     pub(crate) fn new() -> Self {
-        Self {
-            records: Vec::new(),
-            free: Vec::new(),
-        }
+        Self { records: Vec::new(), free: Vec::new() }
     }
 
     #[inline]

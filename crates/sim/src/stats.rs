@@ -116,12 +116,7 @@ impl Series {
     pub fn new(interval: u64, classes: usize, services: usize) -> Self {
         // About 100 MB at the most: fewer points where a point is large.
         let most = (2_000_000 / (services + 1)).clamp(64, 2048) & !1;
-        Self {
-            interval: interval.max(1),
-            points: Vec::new(),
-            most,
-            shape: (classes, services),
-        }
+        Self { interval: interval.max(1), points: Vec::new(), most, shape: (classes, services) }
     }
 
     /// The point of an instant.
@@ -192,12 +187,7 @@ impl Point {
 
 impl ClassStats {
     pub(crate) fn new() -> Self {
-        Self {
-            offered: 0,
-            ended: [0; 6],
-            late: 0,
-            latency_us: histogram(),
-        }
+        Self { offered: 0, ended: [0; 6], late: 0, latency_us: histogram() }
     }
 
     /// Good requests.
@@ -216,10 +206,7 @@ impl ClassStats {
     pub fn absorb(&mut self, other: &Self) {
         self.offered += other.offered;
         self.late += other.late;
-        self.ended
-            .iter_mut()
-            .zip(other.ended)
-            .for_each(|(a, b)| *a += b);
+        self.ended.iter_mut().zip(other.ended).for_each(|(a, b)| *a += b);
         // Both have the same bounds, so adding cannot fail.
         let _ = self.latency_us.add(&other.latency_us);
     }
@@ -245,10 +232,7 @@ impl ServiceStats {
 
     /// Adds another replication.
     pub fn absorb(&mut self, other: &Self) {
-        self.attempts
-            .iter_mut()
-            .zip(&other.attempts)
-            .for_each(|(a, b)| *a += b);
+        self.attempts.iter_mut().zip(&other.attempts).for_each(|(a, b)| *a += b);
         self.rejected += other.rejected;
         self.served += other.served;
         self.abandoned += other.abandoned;

@@ -31,11 +31,7 @@ impl Schedule {
         let mut changes: Vec<u64> = spans.iter().flat_map(|(a, b, _)| [*a, *b]).collect();
         changes.sort_unstable();
         changes.dedup();
-        Self {
-            spans,
-            changes,
-            upcoming: 0,
-        }
+        Self { spans, changes, upcoming: 0 }
     }
 
     pub(crate) fn next(&self) -> Option<u64> {
@@ -49,10 +45,7 @@ impl World<'_> {
         if let Some(at) = self.trigger.next() {
             self.calendar.push(at, Event::Trigger);
         }
-        let Some(trigger) = self
-            .conditions
-            .trigger
-            .and_then(|t| self.plan.system.triggers.get(t))
+        let Some(trigger) = self.conditions.trigger.and_then(|t| self.plan.system.triggers.get(t))
         else {
             return;
         };
@@ -84,11 +77,7 @@ impl World<'_> {
         for class in 0..self.arrivals.len() {
             let mut factor = 1.0;
             for kind in active {
-                let ActionKind::LoadSpike {
-                    class: which,
-                    height,
-                } = kind
-                else {
+                let ActionKind::LoadSpike { class: which, height } = kind else {
                     continue;
                 };
                 let base = match which {
@@ -110,11 +99,7 @@ impl World<'_> {
     fn set_service(&mut self, s: usize, active: &[&ActionKind]) {
         let id = ServiceId(s as u32);
         let plan = &self.plan.services[s];
-        let floor = if plan.limited {
-            self.conditions.error_floor
-        } else {
-            0.0
-        };
+        let floor = if plan.limited { self.conditions.error_floor } else { 0.0 };
         let (mut share, mut outage) = (1.0, false);
         let state = &mut self.services[s];
         (state.slowdown, state.failure, state.latency, state.refuse) =
@@ -128,10 +113,7 @@ impl World<'_> {
                 ActionKind::Slowdown { services, factor } if services.contains(&id) => {
                     state.slowdown *= factor;
                 }
-                ActionKind::CapacityLoss {
-                    services,
-                    share: lost,
-                } if services.contains(&id) => {
+                ActionKind::CapacityLoss { services, share: lost } if services.contains(&id) => {
                     share *= 1.0 - lost;
                 }
                 ActionKind::ErrorRate { services, rate } if services.contains(&id) => {

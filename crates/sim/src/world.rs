@@ -211,16 +211,10 @@ impl<'a> World<'a> {
             .zip(&plan.services)
             .map(|(s, p)| ServiceState {
                 slowdown: 1.0,
-                failure: p.failure.max(if p.limited {
-                    conditions.error_floor
-                } else {
-                    0.0
-                }),
+                failure: p.failure.max(if p.limited { conditions.error_floor } else { 0.0 }),
                 latency: 0,
                 refuse: false,
-                limit: s
-                    .rate_limit
-                    .and_then(|l| TokenBucket::try_new(l.rate, l.burst)),
+                limit: s.rate_limit.and_then(|l| TokenBucket::try_new(l.rate, l.burst)),
                 round_robin: 0,
                 shown: if p.limited {
                     shown += 1;
@@ -232,11 +226,7 @@ impl<'a> World<'a> {
             .collect();
         let mut stations = Vec::new();
         for p in &plan.services {
-            let lists = if p.order == damper_system::model::Order::Priority {
-                classes
-            } else {
-                1
-            };
+            let lists = if p.order == damper_system::model::Order::Priority { classes } else { 1 };
             let station = Station {
                 busy: 0,
                 workers: p.workers,
@@ -250,14 +240,7 @@ impl<'a> World<'a> {
         let arrivals: Vec<ArrivalProcess> = (0..classes)
             .map(|c| {
                 let load = system.load[c].scaled(conditions.load_factors[c]);
-                ArrivalProcess::new(
-                    load,
-                    system.arrivals,
-                    seed,
-                    replication,
-                    c as u32,
-                    &ziggurat,
-                )
+                ArrivalProcess::new(load, system.arrivals, seed, replication, c as u32, &ziggurat)
             })
             .collect();
         let series = Series::new(system.experiment.interval.0, classes, shown as usize);
@@ -272,11 +255,7 @@ impl<'a> World<'a> {
             calls: Slab::new(),
             stations,
             services,
-            caches: plan
-                .caches
-                .iter()
-                .map(|c| CacheState::warm(c.hot_keys))
-                .collect(),
+            caches: plan.caches.iter().map(|c| CacheState::warm(c.hot_keys)).collect(),
             budgets: plan.edges.iter().map(|e| e.budget.clone()).collect(),
             arrivals,
             arrival_timers: vec![NO_TIMER; classes],
@@ -289,11 +268,7 @@ impl<'a> World<'a> {
             backing_off: 0,
             measuring: false,
             class_stats: (0..classes).map(|_| ClassStats::new()).collect(),
-            service_stats: system
-                .services
-                .iter()
-                .map(|_| ServiceStats::new(classes))
-                .collect(),
+            service_stats: system.services.iter().map(|_| ServiceStats::new(classes)).collect(),
             edge_stats: vec![EdgeStats::default(); plan.edges.len()],
             point: Point::default(),
             series,
@@ -328,9 +303,7 @@ impl<'a> World<'a> {
 
     pub(crate) fn schedule_arrival(&mut self, class: usize) {
         self.arrival_timers[class] = match self.arrivals[class].next() {
-            Some(at) => self
-                .calendar
-                .push_timer(at.max(self.now), Event::Arrival(class as u32)),
+            Some(at) => self.calendar.push_timer(at.max(self.now), Event::Arrival(class as u32)),
             None => NO_TIMER,
         };
     }
@@ -460,10 +433,8 @@ impl<'a> World<'a> {
             if s.shown != NONE {
                 let p = &self.plan.services[i];
                 let stations = p.first_station as usize..(p.first_station + p.instances) as usize;
-                let waiting: u64 = self.stations[stations]
-                    .iter()
-                    .map(|s| u64::from(s.waiting))
-                    .sum();
+                let waiting: u64 =
+                    self.stations[stations].iter().map(|s| u64::from(s.waiting)).sum();
                 self.point.services[s.shown as usize].queue = waiting;
             }
         }
@@ -563,8 +534,5 @@ impl Attempt {
 
 /// Draws from cumulative probabilities; `None` where they leave a remainder.
 pub(crate) fn draw(table: &[(f64, u32)], u: f64) -> Option<u32> {
-    table
-        .iter()
-        .find(|(below, _)| u < *below)
-        .map(|(_, item)| *item)
+    table.iter().find(|(below, _)| u < *below).map(|(_, item)| *item)
 }

@@ -34,15 +34,13 @@ pub(crate) fn split(text: &str, source: u32) -> Result<(Vec<Segment>, usize), Dr
         let (kind, length) = match rest.chars().next() {
             None => return Err(wrong(at, "the change ends before its `=`")),
             Some(quote @ ('"' | '\'')) => {
-                let end = rest[1..]
-                    .find(quote)
-                    .ok_or_else(|| wrong(at, "this quote is never closed"))?;
+                let end =
+                    rest[1..].find(quote).ok_or_else(|| wrong(at, "this quote is never closed"))?;
                 (SegmentKind::Key(rest[1..=end].to_owned()), end + 2)
             }
             Some('[') => {
-                let end = rest
-                    .find(']')
-                    .ok_or_else(|| wrong(at, "this bracket is never closed"))?;
+                let end =
+                    rest.find(']').ok_or_else(|| wrong(at, "this bracket is never closed"))?;
                 let index = rest[1..end].trim().parse();
                 let index = index.map_err(|_| wrong(at, "this is not the index of a list"))?;
                 (SegmentKind::Index(index), end + 1)
@@ -69,10 +67,7 @@ pub(crate) fn split(text: &str, source: u32) -> Result<(Vec<Segment>, usize), Dr
             Some('.') => at += 1,
             Some('[') => {}
             None => {
-                return Err(wrong(
-                    at.saturating_sub(1),
-                    "the change ends before its `=`",
-                ));
+                return Err(wrong(at.saturating_sub(1), "the change ends before its `=`"));
             }
             Some(_) => return Err(wrong(at, "after a key comes `.`, `[` or `=`")),
         }
@@ -107,12 +102,10 @@ fn step<'n>(
     }
     let found = node.found();
     let Value::Map(entries) = &mut node.value else {
-        return Err(
-            Draft::new(span, format!("there is no key {} here", quoted(key)))
-                .found(found)
-                .expected("a path to a mapping")
-                .also(node.span, "what stands there"),
-        );
+        return Err(Draft::new(span, format!("there is no key {} here", quoted(key)))
+            .found(found)
+            .expected("a path to a mapping")
+            .also(node.span, "what stands there"));
     };
     let same = |e: &Entry| {
         e.key.text == key || policy && edge(&e.key.text).is_some_and(|a| Some(a) == edge(key))
@@ -121,14 +114,8 @@ fn step<'n>(
         Some(i) => i,
         None => {
             entries.push(Entry {
-                key: Name {
-                    text: key.to_owned(),
-                    span,
-                },
-                value: Node {
-                    value: Value::Null,
-                    span,
-                },
+                key: Name { text: key.to_owned(), span },
+                value: Node { value: Value::Null, span },
             });
             entries.len() - 1
         }

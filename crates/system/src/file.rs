@@ -57,12 +57,7 @@ impl SystemFile {
         }
         let sources = vec![Arc::new(Source::new(name, text))];
         match yaml::parse(text, 0, 0) {
-            Ok(parsed) => Ok(Self {
-                sources,
-                root: parsed.root,
-                drafts: parsed.drafts,
-                base,
-            }),
+            Ok(parsed) => Ok(Self { sources, root: parsed.root, drafts: parsed.drafts, base }),
             Err(draft) => Err(only(&sources, draft)),
         }
     }
@@ -120,10 +115,7 @@ impl SystemFile {
     /// # Errors
     /// All mistakes of the file.
     pub fn lower_with_warnings(&self) -> Result<(System, Problems), Problems> {
-        let mut reader = Reader {
-            sink: Sink::new(&self.sources),
-            names: Defined::default(),
-        };
+        let mut reader = Reader { sink: Sink::new(&self.sources), names: Defined::default() };
         for draft in &self.drafts {
             reader.error(draft.clone());
         }

@@ -265,12 +265,7 @@ impl Load {
     pub fn at(&self, t: Nanos) -> f64 {
         match self {
             Self::Constant(rate) => *rate,
-            Self::Burst {
-                base,
-                peak,
-                every,
-                length,
-            } => {
+            Self::Burst { base, peak, every, length } => {
                 if t.0 % every.0.max(1) < length.0 {
                     *peak
                 } else {
@@ -305,12 +300,7 @@ impl Load {
     pub fn mean(&self) -> f64 {
         match self {
             Self::Constant(rate) => *rate,
-            Self::Burst {
-                base,
-                peak,
-                every,
-                length,
-            } => {
+            Self::Burst { base, peak, every, length } => {
                 let share = length.as_secs_f64() / every.as_secs_f64();
                 base + (peak - base) * share
             }
@@ -333,12 +323,7 @@ impl Load {
     pub fn scaled(&self, factor: f64) -> Self {
         match self {
             Self::Constant(rate) => Self::Constant(rate * factor),
-            Self::Burst {
-                base,
-                peak,
-                every,
-                length,
-            } => Self::Burst {
+            Self::Burst { base, peak, every, length } => Self::Burst {
                 base: base * factor,
                 peak: peak * factor,
                 every: *every,
@@ -492,11 +477,7 @@ impl BudgetSpec {
     /// No budget.
     #[must_use]
     pub fn none() -> Self {
-        Self {
-            kind: "none",
-            parameters: Vec::new(),
-            initial: Budget::Unlimited,
-        }
+        Self { kind: "none", parameters: Vec::new(), initial: Budget::Unlimited }
     }
 }
 
@@ -531,11 +512,7 @@ impl Trigger {
     /// From its start to the end of its last action.
     #[must_use]
     pub fn length(&self) -> Nanos {
-        self.actions
-            .iter()
-            .map(|a| a.after + a.lasts)
-            .max()
-            .unwrap_or(Nanos::ZERO)
+        self.actions.iter().map(|a| a.after + a.lasts).max().unwrap_or(Nanos::ZERO)
     }
 }
 
@@ -643,17 +620,13 @@ impl System {
     /// The policy of a call; the default policy if the pair does not occur in the work.
     #[must_use]
     pub fn policy(&self, caller: Caller, target: Target) -> Policy {
-        self.edge(caller, target)
-            .map_or_else(Policy::default, |e| e.policy.clone())
+        self.edge(caller, target).map_or_else(Policy::default, |e| e.policy.clone())
     }
 
     /// The edge of a call, if it occurs in the work.
     #[must_use]
     pub fn edge(&self, caller: Caller, target: Target) -> Option<&Edge> {
-        self.policies
-            .edges
-            .iter()
-            .find(|e| e.caller == caller && e.target == target)
+        self.policies.edges.iter().find(|e| e.caller == caller && e.target == target)
     }
 
     /// A caller's name as the file writes it.

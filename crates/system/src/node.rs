@@ -103,10 +103,7 @@ impl Node {
             },
             Value::Seq(items) => items.iter().map(Self::to_json).collect(),
             Value::Map(entries) => Json::Object(
-                entries
-                    .iter()
-                    .map(|e| (e.key.text.clone(), e.value.to_json()))
-                    .collect(),
+                entries.iter().map(|e| (e.key.text.clone(), e.value.to_json())).collect(),
             ),
         }
     }
@@ -121,18 +118,10 @@ pub(crate) fn quoted(text: &str) -> String {
     let shown: String = shown
         .chars()
         .flat_map(|c| {
-            let escape = if c.is_control() {
-                Some(c.escape_default())
-            } else {
-                None
-            };
+            let escape = if c.is_control() { Some(c.escape_default()) } else { None };
             let plain = escape.is_none().then_some(c);
             plain.into_iter().chain(escape.into_iter().flatten())
         })
         .collect();
-    if shown.is_empty() {
-        "an empty text".to_owned()
-    } else {
-        format!("`{shown}`")
-    }
+    if shown.is_empty() { "an empty text".to_owned() } else { format!("`{shown}`") }
 }

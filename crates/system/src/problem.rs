@@ -68,13 +68,7 @@ impl fmt::Display for Problem {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let Self {
-            file,
-            line,
-            column,
-            message,
-            ..
-        } = self;
+        let Self { file, line, column, message, .. } = self;
         write!(f, "{file}:{line}:{column}: {severity}: {message}")?;
         if !self.message.contains(&self.found) {
             write!(f, "; found {}", self.found)?;
@@ -225,13 +219,7 @@ const MAX_PROBLEMS: usize = 200;
 
 impl<'s> Sink<'s> {
     pub(crate) fn new(sources: &'s [Arc<Source>]) -> Self {
-        Self {
-            sources,
-            extra: Vec::new(),
-            seen: HashSet::new(),
-            found: Vec::new(),
-            omitted: 0,
-        }
+        Self { sources, extra: Vec::new(), seen: HashSet::new(), found: Vec::new(), omitted: 0 }
     }
 
     /// Adds a text that spans may point into.
@@ -254,16 +242,12 @@ impl<'s> Sink<'s> {
     }
 
     pub(crate) fn has_errors(&self) -> bool {
-        self.found
-            .iter()
-            .any(|(_, p)| p.severity == Severity::Error)
+        self.found.iter().any(|(_, p)| p.severity == Severity::Error)
     }
 
     fn look_up(&self, span: Span) -> Option<&Arc<Source>> {
         let i = span.source as usize;
-        self.sources
-            .get(i)
-            .or_else(|| self.extra.get(i - self.sources.len()))
+        self.sources.get(i).or_else(|| self.extra.get(i - self.sources.len()))
     }
 
     fn push(&mut self, severity: Severity, Draft(draft): Draft) {
@@ -292,13 +276,7 @@ impl<'s> Sink<'s> {
                 let source = self.look_up(span)?;
                 let (span, line, column) = place(source, span);
                 let file = source.name.clone();
-                Some(Related {
-                    label,
-                    file,
-                    line,
-                    column,
-                    span,
-                })
+                Some(Related { label, file, line, column, span })
             })
             .collect();
         let problem = Problem {

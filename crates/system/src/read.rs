@@ -43,10 +43,7 @@ pub(crate) struct Fields<'n> {
 
 impl<'n> Fields<'n> {
     pub(crate) fn entry(&self, name: &str) -> Option<&'n Entry> {
-        self.found
-            .iter()
-            .find(|(key, _)| key.name == name)
-            .map(|(_, entry)| *entry)
+        self.found.iter().find(|(key, _)| key.name == name).map(|(_, entry)| *entry)
     }
 
     pub(crate) fn node(&self, name: &str) -> Option<&'n Node> {
@@ -142,12 +139,9 @@ impl Reader<'_> {
     pub(crate) fn unknown_key(&mut self, key: &Name, names: &[&str], place: &str) {
         let near = self.near(&key.text, names.iter().copied());
         self.error(
-            Draft::new(
-                key.span,
-                format!("{} has no key {}", a(place), quoted(&key.text)),
-            )
-            .expected(words::list(names))
-            .suggest(near),
+            Draft::new(key.span, format!("{} has no key {}", a(place), quoted(&key.text)))
+                .expected(words::list(names))
+                .suggest(near),
         );
     }
 
@@ -181,10 +175,7 @@ impl Reader<'_> {
         let mut present = tagged.variants.iter().filter(|v| fields.has(v.name));
         let Some(variant) = present.next() else {
             // An unknown key has been reported already, and may be the one that is missing.
-            if node
-                .entries()
-                .is_some_and(|e| e.len() == fields.found.len())
-            {
+            if node.entries().is_some_and(|e| e.len() == fields.found.len()) {
                 let names: Vec<&str> = tagged.variants.iter().map(|v| v.name).collect();
                 let name = a(tagged.section.name);
                 self.error(
@@ -200,10 +191,7 @@ impl Reader<'_> {
             self.error(
                 Draft::new(
                     second.key.span,
-                    format!(
-                        "`{}` and `{}` exclude each other",
-                        first.key.text, second.key.text
-                    ),
+                    format!("`{}` and `{}` exclude each other", first.key.text, second.key.text),
                 )
                 .expected("one of the two")
                 .also(first.key.span, "the other"),
@@ -228,11 +216,8 @@ impl Reader<'_> {
             if name != tag && !variant.needs.contains(&name) && !variant.may.contains(&name) {
                 right = false;
                 let keys: Vec<&str> = variant.needs.iter().chain(variant.may).copied().collect();
-                let expected = if keys.is_empty() {
-                    "no other key".to_owned()
-                } else {
-                    words::list(&keys)
-                };
+                let expected =
+                    if keys.is_empty() { "no other key".to_owned() } else { words::list(&keys) };
                 let message = format!("`{name}` does not apply to `{}`", variant.name);
                 self.error(Draft::new(key.span, message).expected(expected));
             }
@@ -282,8 +267,7 @@ impl Reader<'_> {
 
     /// A count that the table bounds to 32 bits.
     pub(crate) fn count32(&mut self, fields: &Fields<'_>, name: &str) -> Option<u32> {
-        self.count(fields, name)
-            .map(|n| n.min(u64::from(u32::MAX)) as u32)
+        self.count(fields, name).map(|n| n.min(u64::from(u32::MAX)) as u32)
     }
 
     pub(crate) fn word(&mut self, fields: &Fields<'_>, name: &str) -> Option<&'static str> {

@@ -127,12 +127,7 @@ impl Section {
 
 /// Shorter rows.
 pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key {
-        name,
-        kind,
-        presence: Presence::Required,
-        doc,
-    }
+    Key { name, kind, presence: Presence::Required, doc }
 }
 
 pub(crate) const fn optional(
@@ -141,12 +136,7 @@ pub(crate) const fn optional(
     default: &'static str,
     doc: &'static str,
 ) -> Key {
-    Key {
-        name,
-        kind,
-        presence: Presence::Default(default),
-        doc,
-    }
+    Key { name, kind, presence: Presence::Default(default), doc }
 }
 
 pub(crate) const fn otherwise(
@@ -155,10 +145,5 @@ pub(crate) const fn otherwise(
     absent: &'static str,
     doc: &'static str,
 ) -> Key {
-    Key {
-        name,
-        kind,
-        presence: Presence::Otherwise(absent),
-        doc,
-    }
+    Key { name, kind, presence: Presence::Otherwise(absent), doc }
 }

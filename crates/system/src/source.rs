@@ -14,14 +14,8 @@ impl Source {
     pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         let starts = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
-        let lines = std::iter::once(0)
-            .chain(starts.map(|(i, _)| i + 1))
-            .collect();
-        Self {
-            name: name.into(),
-            text,
-            lines,
-        }
+        let lines = std::iter::once(0).chain(starts.map(|(i, _)| i + 1)).collect();
+        Self { name: name.into(), text, lines }
     }
 
     /// Line and column of a byte, both from 1; the column counts characters.
@@ -34,10 +28,8 @@ impl Source {
 
     /// The bytes of a line (from 1) without its end.
     pub(crate) fn line(&self, line: usize) -> Range<usize> {
-        let start = line
-            .checked_sub(1)
-            .and_then(|i| self.lines.get(i).copied())
-            .unwrap_or(self.text.len());
+        let start =
+            line.checked_sub(1).and_then(|i| self.lines.get(i).copied()).unwrap_or(self.text.len());
         let end = self.lines.get(line).map_or(self.text.len(), |e| e - 1);
         let end = end.max(start);
         let line = self.text[start..end].trim_end_matches('\r');

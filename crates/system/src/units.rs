@@ -11,10 +11,7 @@ pub(crate) struct Mistake {
 
 impl Mistake {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            suggestion: None,
-        }
+        Self { message: message.into(), suggestion: None }
     }
 
     pub(crate) fn suggest(mut self, suggestion: impl Into<String>) -> Self {
@@ -144,10 +141,7 @@ pub(crate) fn count(text: &str) -> Result<u64> {
     if number.contains('.') {
         return Err(Mistake::new("this is not a whole number"));
     }
-    number
-        .replace('_', "")
-        .parse()
-        .map_err(|_| Mistake::new("this number is too large"))
+    number.replace('_', "").parse().map_err(|_| Mistake::new("this number is too large"))
 }
 
 /// `0.1`, `2`.
@@ -171,17 +165,14 @@ pub(crate) fn factor(text: &str) -> Result<f64> {
 /// A number and what follows it.
 fn split(text: &str) -> Result<(&str, &str)> {
     let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '_' && c != '.')
-        .unwrap_or(text.len());
+    let end =
+        text.find(|c: char| !c.is_ascii_digit() && c != '_' && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let whole = number.split('.').next().unwrap_or_default();
     let fraction = number.split_once('.').map(|(_, f)| f);
     let digits = |s: &str| s.starts_with(|c: char| c.is_ascii_digit()) && !s.ends_with('_');
     if !digits(whole) || fraction.is_some_and(|f| !digits(f) || f.contains('.')) {
-        let negative = text
-            .strip_prefix('-')
-            .is_some_and(|rest| split(rest).is_ok());
+        let negative = text.strip_prefix('-').is_some_and(|rest| split(rest).is_ok());
         return Err(Mistake::new(if negative {
             "this must not be negative"
         } else {
@@ -206,11 +197,7 @@ fn exact(number: &str, size: u64) -> Option<Nanos> {
     let whole: u128 = whole.parse().ok()?;
     let fraction = &fraction[..fraction.len().min(18)];
     let scale = 10u128.pow(fraction.len() as u32);
-    let parts: u128 = if fraction.is_empty() {
-        0
-    } else {
-        fraction.parse().ok()?
-    };
+    let parts: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
     let size = u128::from(size);
     let whole = whole.checked_mul(size)?;
     let part = (parts * size + scale / 2) / scale;
@@ -218,17 +205,11 @@ fn exact(number: &str, size: u64) -> Option<Nanos> {
 }
 
 fn unit_size(unit: &str) -> Option<u64> {
-    UNITS
-        .iter()
-        .find(|(u, _)| *u == unit)
-        .map(|(_, size)| *size)
+    UNITS.iter().find(|(u, _)| *u == unit).map(|(_, size)| *size)
 }
 
 fn spelling(unit: &str) -> Option<&'static str> {
-    SPELLINGS
-        .iter()
-        .find(|(wrong, _)| *wrong == unit)
-        .map(|(_, right)| *right)
+    SPELLINGS.iter().find(|(wrong, _)| *wrong == unit).map(|(_, right)| *right)
 }
 
 /// Without the noise of binary fractions: 0.07 × 100 is 7.
@@ -268,12 +249,7 @@ mod tests {
         for (text, meant) in [("5", "5ms"), ("5sec", "5s"), ("5m", "5min"), ("5µs", "5us")] {
             assert_eq!(duration(text).map_err(suggestion), Err(Some(meant.into())));
         }
-        for (text, meant) in [
-            ("5", "5/s"),
-            ("5rps", "5/s"),
-            ("5/sec", "5/s"),
-            ("5rpm", "5/min"),
-        ] {
+        for (text, meant) in [("5", "5/s"), ("5rps", "5/s"), ("5/sec", "5/s"), ("5rpm", "5/min")] {
             assert_eq!(rate(text).map_err(suggestion), Err(Some(meant.into())));
         }
         for (text, meant) in [("0.07", "7%"), ("20", "20%"), ("1", "100%")] {
@@ -281,17 +257,8 @@ mod tests {
         }
         assert_eq!(count("10k").map_err(suggestion), Err(Some("10_000".into())));
         assert_eq!(factor("300%").map_err(suggestion), Err(Some("3x".into())));
-        for text in [
-            "-5ms",
-            "",
-            "ms",
-            "1e3s",
-            "1..2s",
-            "1._5s",
-            "_1s",
-            "5 parsecs",
-            "99999999999h",
-        ] {
+        for text in ["-5ms", "", "ms", "1e3s", "1..2s", "1._5s", "_1s", "5 parsecs", "99999999999h"]
+        {
             assert!(duration(text).is_err(), "{text}");
         }
     }

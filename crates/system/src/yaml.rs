@@ -43,14 +43,8 @@ pub(crate) fn parse(text: &str, source: u32, offset: usize) -> Result<Parsed, Dr
         }
     }
     let end = text.trim_end().len();
-    let empty = Node {
-        value: Value::Null,
-        span: tree.span(end..end),
-    };
-    Ok(Parsed {
-        root: tree.root.unwrap_or(empty),
-        drafts: tree.drafts,
-    })
+    let empty = Node { value: Value::Null, span: tree.span(end..end) };
+    Ok(Parsed { root: tree.root.unwrap_or(empty), drafts: tree.drafts })
 }
 
 /// Length of the word that a text begins with.
@@ -91,12 +85,7 @@ struct Open {
 
 enum Kind {
     Seq(Vec<Node>),
-    Map {
-        entries: Vec<Entry>,
-        seen: HashMap<String, Span>,
-        key: Option<Name>,
-        merges: Vec<Node>,
-    },
+    Map { entries: Vec<Entry>, seen: HashMap<String, Span>, key: Option<Name>, merges: Vec<Node> },
 }
 
 impl<'t> Tree<'t> {
@@ -124,18 +113,12 @@ impl<'t> Tree<'t> {
         if self.bytes.is_empty() {
             character.min(self.text.len())
         } else {
-            self.bytes
-                .get(character)
-                .copied()
-                .unwrap_or(self.text.len())
+            self.bytes.get(character).copied().unwrap_or(self.text.len())
         }
     }
 
     fn span(&self, range: std::ops::Range<usize>) -> Span {
-        Span::new(
-            self.source,
-            range.start + self.offset..range.end.max(range.start) + self.offset,
-        )
+        Span::new(self.source, range.start + self.offset..range.end.max(range.start) + self.offset)
     }
 
     /// Whether the document has ended.
@@ -157,10 +140,7 @@ impl<'t> Tree<'t> {
                 let value = if plain && matches!(&*text, "" | "~" | "null") {
                     Value::Null
                 } else {
-                    Value::Scalar {
-                        text: text.into_owned(),
-                        plain,
-                    }
+                    Value::Scalar { text: text.into_owned(), plain }
                 };
                 self.count(1, &at)?;
                 let span = self.span(at);
@@ -241,13 +221,7 @@ impl<'t> Tree<'t> {
         self.deep(1, &at)?;
         let nodes_before = self.nodes;
         self.count(1, &at)?;
-        self.open.push(Open {
-            start: at.start,
-            anchor,
-            nodes_before,
-            depth: 1,
-            kind,
-        });
+        self.open.push(Open { start: at.start, anchor, nodes_before, depth: 1, kind });
         Ok(())
     }
 
@@ -262,12 +236,7 @@ impl<'t> Tree<'t> {
                 let last = items.last().map(|n| n.span);
                 (Value::Seq(items), last)
             }
-            Kind::Map {
-                mut entries,
-                mut seen,
-                merges,
-                ..
-            } => {
+            Kind::Map { mut entries, mut seen, merges, .. } => {
                 let last = entries.last().map(|e| e.value.span);
                 for merge in merges {
                     self.merge(merge, &mut entries, &mut seen, true)?;
@@ -303,9 +272,9 @@ impl<'t> Tree<'t> {
                 }
                 Ok(())
             }
-            Value::Seq(items) if lists => items
-                .into_iter()
-                .try_for_each(|item| self.merge(item, entries, seen, false)),
+            Value::Seq(items) if lists => {
+                items.into_iter().try_for_each(|item| self.merge(item, entries, seen, false))
+            }
             _ => {
                 self.drafts.push(
                     Draft::new(from.span, "`<<` cannot merge this")
@@ -328,14 +297,7 @@ impl<'t> Tree<'t> {
                 )
                 .expected("fewer anchors inside anchors"));
             }
-            self.anchors.insert(
-                anchor,
-                Anchor {
-                    node: node.clone(),
-                    nodes,
-                    depth,
-                },
-            );
+            self.anchors.insert(anchor, Anchor { node: node.clone(), nodes, depth });
         }
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
@@ -344,12 +306,7 @@ impl<'t> Tree<'t> {
         open.depth = open.depth.max(depth + 1);
         match &mut open.kind {
             Kind::Seq(items) => items.push(node),
-            Kind::Map {
-                entries,
-                seen,
-                key,
-                merges,
-            } => match key.take() {
+            Kind::Map { entries, seen, key, merges } => match key.take() {
                 None => {
                     let text = match node.value {
                         Value::Scalar { text, .. } => text,
@@ -359,10 +316,7 @@ impl<'t> Tree<'t> {
                                 .expected("a key that is a word or a quoted text"));
                         }
                     };
-                    *key = Some(Name {
-                        text,
-                        span: node.span,
-                    });
+                    *key = Some(Name { text, span: node.span });
                 }
                 Some(name) if name.text == "<<" => merges.push(node),
                 Some(name) => {
@@ -384,10 +338,7 @@ impl<'t> Tree<'t> {
                         );
                     } else {
                         seen.insert(name.text.clone(), name.span);
-                        entries.push(Entry {
-                            key: name,
-                            value: node,
-                        });
+                        entries.push(Entry { key: name, value: node });
                     }
                 }
             },

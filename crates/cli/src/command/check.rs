@@ -21,9 +21,5 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
             n => format!(", {n} warnings"),
         }
     ));
-    Ok(if args.strict && warnings > 0 {
-        exit::GATE
-    } else {
-        exit::OK
-    })
+    Ok(if args.strict && warnings > 0 { exit::GATE } else { exit::OK })
 }

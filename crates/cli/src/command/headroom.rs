@@ -17,10 +17,7 @@ pub(crate) fn run(args: &HeadroomArgs) -> anyhow::Result<u8> {
         remedy_replications: loaded.system.experiment.replications.div_ceil(2),
         remedies: !args.no_remedies,
     };
-    let control = Control {
-        stop: &stop,
-        progress: &show,
-    };
+    let control = Control { stop: &stop, progress: &show };
     let found = headroom(&loaded.file, &loaded.system, &options, &control)?;
     drop(progress);
     let plan = Plan::new(&loaded.system);
@@ -47,11 +44,6 @@ pub(crate) fn run(args: &HeadroomArgs) -> anyhow::Result<u8> {
 
 /// Name and words of the experiment's trigger.
 fn named_trigger(system: &System) -> (String, String) {
-    let trigger = system
-        .experiment
-        .trigger
-        .and_then(|t| system.triggers.get(t));
-    trigger.map_or_else(Default::default, |t| {
-        (t.name.clone(), words::trigger(system, t))
-    })
+    let trigger = system.experiment.trigger.and_then(|t| system.triggers.get(t));
+    trigger.map_or_else(Default::default, |t| (t.name.clone(), words::trigger(system, t)))
 }

@@ -15,10 +15,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<u8> {
     let show = |what: &str, done, total| progress.show(what, done, total);
     let plan = Plan::new(system);
     let conditions = Conditions::of(&plan);
-    let control = Control {
-        stop: &stop,
-        progress: &show,
-    };
+    let control = Control { stop: &stop, progress: &show };
     let run = simulate(&plan, &conditions, system.experiment.replications, &control);
     drop(progress);
     let mut origin = convert::origin(system, &args.system.file, &args.system.set, loaded.notes());
@@ -27,12 +24,7 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<u8> {
     let result = Simulate {
         origin,
         trigger: trigger.map_or_else(String::new, |t| words::trigger(system, t)),
-        run: convert::simulation(
-            &plan,
-            &run,
-            system.total_load(),
-            conditions.trigger_span(&plan),
-        ),
+        run: convert::simulation(&plan, &run, system.total_load(), conditions.trigger_span(&plan)),
         graph: convert::graph(&plan, Some(&run), None),
     };
     if args.output.json {
@@ -41,9 +33,5 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<u8> {
         print::simulate(&result);
     }
     command::write_html(&args.output, || damper_report::simulate_html(&result))?;
-    Ok(if run.partial {
-        exit::INTERRUPTED
-    } else {
-        exit::OK
-    })
+    Ok(if run.partial { exit::INTERRUPTED } else { exit::OK })
 }

@@ -30,10 +30,7 @@ fn place(width: usize, labels: &[(usize, String)]) -> String {
         let turned = *column + length > width && *column + 1 >= length + free;
         let (start, chars): (usize, Vec<char>) = if turned {
             let (mark, rest) = text.split_at(text.char_indices().nth(2).map_or(0, |(i, _)| i));
-            (
-                *column + 1 - length,
-                format!("{rest} {}", mark.trim()).chars().collect(),
-            )
+            (*column + 1 - length, format!("{rest} {}", mark.trim()).chars().collect())
         } else {
             ((*column).max(free), text.chars().collect())
         };
@@ -59,12 +56,9 @@ mod tests {
 
     #[test]
     fn extremes_fit() {
-        for (hidden, advertised, load) in [
-            (0.0, 300.0, 0.0),
-            (300.0, 300.0, 1.0),
-            (1.0, 300.0, 3000.0),
-            (12.0, 3000.0, 50.0),
-        ] {
+        for (hidden, advertised, load) in
+            [(0.0, 300.0, 0.0), (300.0, 300.0, 1.0), (1.0, 300.0, 3000.0), (12.0, 3000.0, 50.0)]
+        {
             for line in capacity(hidden, advertised, load, 66) {
                 assert!(line.chars().count() <= 100, "{line}");
             }

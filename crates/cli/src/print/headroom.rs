@@ -8,11 +8,7 @@ use super::{BOLD, DIM, bar, colour, line, paint, percent, provenance, rate, thou
 /// Prints the verdict, the bar, the loop and the remedies.
 pub(crate) fn headroom(r: &Headroom) {
     let state = paint(colour(&r.state), &r.state.to_uppercase());
-    line(&format!(
-        "{}: {state} at {}",
-        paint(BOLD, &r.origin.system),
-        rate(r.load_rps)
-    ));
+    line(&format!("{}: {state} at {}", paint(BOLD, &r.origin.system), rate(r.load_rps)));
     line("");
     if let (Some(hidden), Some(advertised)) = (r.hidden_rps, r.advertised_rps) {
         for l in bar::capacity(hidden, advertised, r.load_rps, 66) {
@@ -23,11 +19,7 @@ pub(crate) fn headroom(r: &Headroom) {
     let row = |name: &str, value: Option<f64>, ci: Option<[f64; 2]>, means: &str| {
         let value = value.map_or("not found".to_owned(), rate);
         let ci = ci.map_or(String::new(), |c| {
-            format!(
-                "{}–{}",
-                rate(c[0]).trim_end_matches("/s"),
-                rate(c[1]).trim_end_matches("/s")
-            )
+            format!("{}–{}", rate(c[0]).trim_end_matches("/s"), rate(c[1]).trim_end_matches("/s"))
         });
         line(&format!("  {name:<11} {value:>9}  {ci:<13}  {means}"));
     };
@@ -37,21 +29,12 @@ pub(crate) fn headroom(r: &Headroom) {
         r.advertised_ci95,
         "served at 99 % while nothing goes wrong",
     );
-    row(
-        "hidden",
-        r.hidden_rps,
-        r.hidden_ci95,
-        &format!("recovers by itself after {}", r.trigger),
-    );
+    row("hidden", r.hidden_rps, r.hidden_ci95, &format!("recovers by itself after {}", r.trigger));
     row("now", Some(r.load_rps), None, &exposure(r));
     line("");
     match &r.sustaining_loop {
         Some(l) => {
-            line(&format!(
-                "{} {}",
-                paint(BOLD, "What holds it down:"),
-                l.summary
-            ));
+            line(&format!("{} {}", paint(BOLD, "What holds it down:"), l.summary));
             if let Some(shown) = &r.shown {
                 line(&paint(
                     DIM,
@@ -61,7 +44,7 @@ pub(crate) fn headroom(r: &Headroom) {
         }
         None if r.origin.partial => line("No loop was seen before the interruption."),
         None => {
-            line("No sustaining loop: it recovers from this trigger at every load it can serve.")
+            line("No sustaining loop: it recovers from this trigger at every load it can serve.");
         }
     }
     if !r.remedies.is_empty() {
@@ -105,30 +88,18 @@ fn remedies(r: &Headroom) {
     line(&paint(DIM, "Each as the arguments that make it:"));
     for remedy in &r.remedies {
         let set: Vec<String> = remedy.set.iter().map(|s| format!("--set '{s}'")).collect();
-        line(&format!(
-            "  {}  {}",
-            paint(DIM, &format!("# {}", remedy.name)),
-            ""
-        ));
+        line(&format!("  {}  {}", paint(DIM, &format!("# {}", remedy.name)), ""));
         line(&format!("  {}", set.join(" ")));
     }
 }
 
 fn row(r: &Remedy) -> Vec<String> {
     let ci = r.hidden_ci95.map_or(String::new(), |c| {
-        format!(
-            "{}–{}",
-            rate(c[0]).trim_end_matches("/s"),
-            rate(c[1]).trim_end_matches("/s")
-        )
+        format!("{}–{}", rate(c[0]).trim_end_matches("/s"), rate(c[1]).trim_end_matches("/s"))
     });
     let gain = r.success_after - r.success_before;
     let clear = r.price_ci95[0] > 0.0 || r.price_ci95[1] < 0.0;
-    let price = if clear {
-        format!("{:+.2} %", gain * 100.0)
-    } else {
-        "none seen".to_owned()
-    };
+    let price = if clear { format!("{:+.2} %", gain * 100.0) } else { "none seen".to_owned() };
     vec![
         r.name.clone(),
         r.hidden_rps.map_or("not found".to_owned(), rate),

@@ -10,16 +10,8 @@ use crate::convert::ordered;
 pub(crate) fn simulate(r: &Simulate) {
     let run = &r.run;
     let state = paint(colour(&run.state), &run.state.to_uppercase());
-    let cause = if r.trigger.is_empty() {
-        String::new()
-    } else {
-        format!(" after {}", r.trigger)
-    };
-    line(&format!(
-        "{}: {state} at {}{cause}",
-        paint(BOLD, &r.origin.system),
-        rate(run.load_rps)
-    ));
+    let cause = if r.trigger.is_empty() { String::new() } else { format!(" after {}", r.trigger) };
+    line(&format!("{}: {state} at {}{cause}", paint(BOLD, &r.origin.system), rate(run.load_rps)));
     let recovery = match run.recovery_s {
         Some(s) if !r.trigger.is_empty() => {
             format!("recovered {} after the trigger had gone; ", seconds(s))
@@ -28,10 +20,7 @@ pub(crate) fn simulate(r: &Simulate) {
     };
     line(&format!("  {recovery}{}", run.reason));
     if run.replications > 1 && !r.trigger.is_empty() {
-        line(&format!(
-            "  {} of {} replications recovered",
-            run.recovered, run.replications
-        ));
+        line(&format!("  {} of {} replications recovered", run.recovered, run.replications));
     }
     line("");
     let classes: Vec<Vec<String>> = ordered(&run.class_order, &run.classes)
@@ -105,9 +94,8 @@ pub(crate) fn simulate(r: &Simulate) {
         &services,
     );
     line("");
-    let success = run
-        .calls_per_success
-        .map_or("no success".to_owned(), |c| format!("{c:.2} per success"));
+    let success =
+        run.calls_per_success.map_or("no success".to_owned(), |c| format!("{c:.2} per success"));
     line(&format!(
         "  calls per request {:.2} ({success}; a healthy system needs {:.2})",
         run.calls_per_request, run.floor_calls_per_request

@@ -5,14 +5,8 @@ use super::{DIM, line, paint};
 /// Prints a table; the first column is left-aligned, the others right-aligned.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) {
     let width = |column: usize| {
-        let cells = rows
-            .iter()
-            .filter_map(|r| r.get(column))
-            .map(|c| c.chars().count());
-        cells
-            .chain([head[column].chars().count()])
-            .max()
-            .unwrap_or(0)
+        let cells = rows.iter().filter_map(|r| r.get(column)).map(|c| c.chars().count());
+        cells.chain([head[column].chars().count()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
     let format = |cells: &[String]| {

@@ -33,11 +33,7 @@ impl GrpcTokenBucket {
         // The smallest addend corrects for ratios whose decimal form is not exact in binary.
         let ratio = (token_ratio * f64::from(MILLI) + 1e-6) as u32;
         let valid = (1..=1000).contains(&max_tokens) && ratio > 0 && token_ratio.is_finite();
-        valid.then_some(Self {
-            tokens: max_tokens * MILLI,
-            max: max_tokens * MILLI,
-            ratio,
-        })
+        valid.then_some(Self { tokens: max_tokens * MILLI, max: max_tokens * MILLI, ratio })
     }
 
     /// Tokens left.
@@ -68,13 +64,8 @@ mod tests {
     #[test]
     fn a6_vectors() {
         let mut b = GrpcTokenBucket::try_new(10, 0.1).unwrap();
-        for (tokens, allowed) in [
-            (9.0, true),
-            (8.0, true),
-            (7.0, true),
-            (6.0, true),
-            (5.0, false),
-        ] {
+        for (tokens, allowed) in [(9.0, true), (8.0, true), (7.0, true), (6.0, true), (5.0, false)]
+        {
             b.settle(Outcome::Rejected, true);
             assert_eq!(b.tokens(), tokens);
             assert_eq!(b.withdraw(), allowed, "at {tokens}");
@@ -102,18 +93,10 @@ mod tests {
 
     #[test]
     fn refuses_impossible_settings() {
-        for (max, ratio) in [
-            (0, 0.1),
-            (1001, 0.1),
-            (10, 0.0),
-            (10, -1.0),
-            (10, 0.0001),
-            (10, f64::NAN),
-        ] {
-            assert!(
-                GrpcTokenBucket::try_new(max, ratio).is_none(),
-                "{max} {ratio}"
-            );
+        for (max, ratio) in
+            [(0, 0.1), (1001, 0.1), (10, 0.0), (10, -1.0), (10, 0.0001), (10, f64::NAN)]
+        {
+            assert!(GrpcTokenBucket::try_new(max, ratio).is_none(), "{max} {ratio}");
         }
     }
 

@@ -15,11 +15,7 @@ pub(crate) fn through(route: &[(f64, f64)]) -> (String, Curve) {
         let points = [(*x1, *y1), (middle, *y1), (middle, *y2), (*x2, *y2)];
         let part = cubic(points);
         // The pen is already where the next part starts.
-        let start = if d.is_empty() {
-            0
-        } else {
-            part.find('C').unwrap_or_default()
-        };
+        let start = if d.is_empty() { 0 } else { part.find('C').unwrap_or_default() };
         d.push_str(part.get(start..).unwrap_or_default());
         curve.extend(samples(points));
     }

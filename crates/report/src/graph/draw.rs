@@ -13,21 +13,13 @@ use crate::svg::{Figure, label, px, tip};
 pub(crate) fn draw(graph: &Indexed<'_>, figure: Figure) -> El {
     let pairs = graph.pairs();
     let widths: Vec<f64> = graph.nodes.iter().map(node::width).collect();
-    let label_px = graph
-        .edges
-        .iter()
-        .map(|e| words(e.call).2)
-        .fold(0.0, f64::max);
+    let label_px = graph.edges.iter().map(|e| words(e.call).2).fold(0.0, f64::max);
     let layers = Layers::new(graph.nodes.len(), &pairs);
     let placed = place(&layers, &widths, &pairs, label_px);
     let mut canvas = Canvas {
         graph,
         placed: &placed,
-        busiest: graph
-            .edges
-            .iter()
-            .filter_map(|e| rate(e.call))
-            .fold(0.0, f64::max),
+        busiest: graph.edges.iter().filter_map(|e| rate(e.call)).fold(0.0, f64::max),
         lowest: placed.height,
         taken: placed.nodes.clone(),
         curves: Vec::new(),
@@ -43,22 +35,15 @@ pub(crate) fn draw(graph: &Indexed<'_>, figure: Figure) -> El {
     for (index, edge) in graph.edges.iter().enumerate() {
         labels.extend(canvas.label(index, edge));
     }
-    let nodes: Vec<El> = graph
-        .nodes
-        .iter()
-        .zip(&placed.nodes)
-        .map(|(node, spot)| node::draw(node, *spot))
-        .collect();
+    let nodes: Vec<El> =
+        graph.nodes.iter().zip(&placed.nodes).map(|(node, spot)| node::draw(node, *spot)).collect();
     // Edges that go around the outermost layers need room beside them.
     let aside = if canvas.detours > 0 { 32.0 } else { 0.0 };
     let (width, height) = (placed.width + aside * 2.0, canvas.lowest + 10.0);
     let svg = figure
         .svg()
         .class("calls")
-        .attr(
-            "viewBox",
-            format!("{} 0 {} {}", px(-aside), px(width), px(height)),
-        )
+        .attr("viewBox", format!("{} 0 {} {}", px(-aside), px(width), px(height)))
         .attr("width", px(width))
         .attr("height", px(height))
         .child(arrow_heads())
@@ -99,22 +84,9 @@ struct Canvas<'a> {
 
 impl Canvas<'_> {
     fn line(&mut self, index: usize, edge: &Edge<'_>) -> (El, Curve) {
-        let route = self
-            .placed
-            .edges
-            .get(index)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let (d, curve) = if route.len() >= 2 {
-            through(route)
-        } else {
-            self.around(edge)
-        };
-        let class = if edge.call.in_loop {
-            "edge loop"
-        } else {
-            "edge"
-        };
+        let route = self.placed.edges.get(index).map(Vec::as_slice).unwrap_or_default();
+        let (d, curve) = if route.len() >= 2 { through(route) } else { self.around(edge) };
+        let class = if edge.call.in_loop { "edge loop" } else { "edge" };
         let line = El::new("g")
             .class(class)
             .attr("tabindex", "-1")
@@ -127,11 +99,7 @@ impl Canvas<'_> {
                     .attr("stroke-width", px(self.weight(edge.call)))
                     .attr(
                         "marker-end",
-                        if edge.call.in_loop {
-                            "url(#head-loop)"
-                        } else {
-                            "url(#head)"
-                        },
+                        if edge.call.in_loop { "url(#head-loop)" } else { "url(#head)" },
                     ),
             );
         (line, curve)
@@ -174,12 +142,7 @@ impl Canvas<'_> {
     }
 
     fn says(&self, edge: &Edge<'_>) -> String {
-        let name = |n: usize| {
-            self.graph
-                .nodes
-                .get(n)
-                .map_or("", |node| node.name.as_str())
-        };
+        let name = |n: usize| self.graph.nodes.get(n).map_or("", |node| node.name.as_str());
         let mut text = format!(
             "{} → {}: {}, {}",
             name(edge.from),
@@ -210,10 +173,7 @@ impl Canvas<'_> {
         let free = |spot: &Spot| spot.x >= 0.0 && !self.taken.iter().any(|t| t.covers(*spot));
         let others = |spot: Spot| {
             let foreign = self.curves.iter().enumerate().filter(|(i, _)| *i != index);
-            foreign
-                .flat_map(|(_, c)| c)
-                .filter(|p| spot.contains(**p))
-                .count()
+            foreign.flat_map(|(_, c)| c).filter(|p| spot.contains(**p)).count()
         };
         let steep = |i: usize| match (curve.get(i.saturating_sub(1)), curve.get(i + 1)) {
             (Some(a), Some(b)) => ((b.1 - a.1).abs() * 3.0) as usize,
@@ -228,16 +188,10 @@ impl Canvas<'_> {
             .min_by_key(|(i, spot, _)| (others(*spot) * 8 + from_middle(*i) + steep(*i), *i))?;
         self.taken.push(spot);
         self.lowest = self.lowest.max(spot.bottom());
-        let class = if edge.call.in_loop {
-            "edge-label loop"
-        } else {
-            "edge-label"
-        };
+        let class = if edge.call.in_loop { "edge-label loop" } else { "edge-label" };
         let (y, gap) = (spot.middle, self.weight(edge.call) / 2.0);
         let mut group =
-            El::new("g")
-                .class(class)
-                .child(label(px(x), y - 4.0 - gap, "middle", &above));
+            El::new("g").class(class).child(label(px(x), y - 4.0 - gap, "middle", &above));
         if let Some(below) = below {
             group.push(label(px(x), y + 11.0 + gap, "middle", &below));
         }
@@ -258,15 +212,12 @@ fn words(call: &GraphEdge) -> (String, Option<String>, f64) {
 }
 
 fn rate(call: &GraphEdge) -> Option<f64> {
-    call.attempts_rps
-        .and_then(format::measured)
-        .filter(|rate| *rate >= 0.0)
+    call.attempts_rps.and_then(format::measured).filter(|rate| *rate >= 0.0)
 }
 
 /// The timeout of a call in words.
 pub(crate) fn timeout(call: &GraphEdge) -> String {
-    call.timeout_s
-        .map_or_else(|| "no timeout".to_owned(), format::seconds)
+    call.timeout_s.map_or_else(|| "no timeout".to_owned(), format::seconds)
 }
 
 fn arrow_heads() -> El {
@@ -309,19 +260,11 @@ mod tests {
 
     #[test]
     fn retry_limits_in_words() {
-        let words: Vec<_> = [&[][..], &[0], &[1], &[3, 3], &[5, 1], &[1, 2, 3, 4, 5]]
-            .map(retries)
-            .into();
+        let words: Vec<_> =
+            [&[][..], &[0], &[1], &[3, 3], &[5, 1], &[1, 2, 3, 4, 5]].map(retries).into();
         assert_eq!(
             words,
-            [
-                "no retry",
-                "no retry",
-                "1 retry",
-                "3 retries",
-                "5/1 retries",
-                "1/2/3/4/… retries"
-            ]
+            ["no retry", "no retry", "1 retry", "3 retries", "5/1 retries", "1/2/3/4/… retries"]
         );
     }
 
@@ -334,10 +277,7 @@ mod tests {
             amplification,
         };
         let graph = Graph {
-            nodes: vec![
-                node("client", "client", None),
-                node("db", "service", Some(2.0)),
-            ],
+            nodes: vec![node("client", "client", None), node("db", "service", Some(2.0))],
             edges: vec![GraphEdge {
                 from: "client".into(),
                 to: "db".into(),
@@ -355,23 +295,11 @@ mod tests {
     #[test]
     fn an_empty_graph_and_one_that_only_calls_itself() {
         let empty = Graph::default();
-        assert!(
-            draw(&Indexed::new(&empty), figure())
-                .to_markup()
-                .contains("<svg")
-        );
+        assert!(draw(&Indexed::new(&empty), figure()).to_markup().contains("<svg"));
         let own = Graph {
             nodes: vec![],
-            edges: vec![GraphEdge {
-                from: "a".into(),
-                to: "a".into(),
-                ..GraphEdge::default()
-            }],
+            edges: vec![GraphEdge { from: "a".into(), to: "a".into(), ..GraphEdge::default() }],
         };
-        assert!(
-            !draw(&Indexed::new(&own), figure())
-                .to_markup()
-                .contains("NaN")
-        );
+        assert!(!draw(&Indexed::new(&own), figure()).to_markup().contains("NaN"));
     }
 }

@@ -30,12 +30,8 @@ pub(crate) struct Layers {
 impl Layers {
     pub(crate) fn new(nodes: usize, edges: &[(usize, usize)]) -> Self {
         let back = closing_edges(nodes, edges);
-        let forward: Vec<(usize, usize)> = edges
-            .iter()
-            .zip(&back)
-            .filter(|(_, back)| !**back)
-            .map(|(e, _)| *e)
-            .collect();
+        let forward: Vec<(usize, usize)> =
+            edges.iter().zip(&back).filter(|(_, back)| !**back).map(|(e, _)| *e).collect();
         let layer = longest_paths(nodes, &forward);
 
         let depth = layer.iter().max().map_or(0, |deepest| deepest + 1);
@@ -129,12 +125,8 @@ impl Layers {
                 let own = f64::from(place);
                 let beside = neighbours.get(*id).map(Vec::as_slice).unwrap_or_default();
                 (
-                    mean(
-                        beside
-                            .iter()
-                            .filter_map(|n| places.get(*n).copied().flatten()),
-                    )
-                    .unwrap_or(own),
+                    mean(beside.iter().filter_map(|n| places.get(*n).copied().flatten()))
+                        .unwrap_or(own),
                     *id,
                 )
             })
@@ -166,11 +158,8 @@ impl Layers {
                 }
             }
             for (i, a) in lines.iter().enumerate() {
-                total += lines
-                    .iter()
-                    .skip(i + 1)
-                    .filter(|b| (a.0 - b.0) * (a.1 - b.1) < 0.0)
-                    .count();
+                total +=
+                    lines.iter().skip(i + 1).filter(|b| (a.0 - b.0) * (a.1 - b.1) < 0.0).count();
             }
         }
         total
@@ -268,11 +257,7 @@ mod tests {
     use super::*;
 
     fn names(layers: &Layers) -> Vec<Vec<Item>> {
-        layers
-            .columns
-            .iter()
-            .map(|c| c.iter().map(|id| layers.items[*id]).collect())
-            .collect()
+        layers.columns.iter().map(|c| c.iter().map(|id| layers.items[*id]).collect()).collect()
     }
 
     #[test]

@@ -57,11 +57,7 @@ pub(crate) fn draw(node: &Node, spot: Spot) -> El {
         ));
     }
     let line = facts(node);
-    let name_y = if line.is_empty() {
-        spot.middle + 4.5
-    } else {
-        spot.middle - 3.0
-    };
+    let name_y = if line.is_empty() { spot.middle + 4.5 } else { spot.middle - 3.0 };
     group.push(label(px(middle), name_y, "middle", &name).class("name"));
     if !line.is_empty() {
         group.push(label(px(middle), spot.middle + 14.0, "middle", &line).class("facts-line"));
@@ -70,14 +66,8 @@ pub(crate) fn draw(node: &Node, spot: Spot) -> El {
 }
 
 fn facts(node: &Node) -> String {
-    let amplification = node
-        .amplification
-        .and_then(format::measured)
-        .map(format::times);
-    let capacity = node
-        .capacity_rps
-        .and_then(format::measured)
-        .map(format::rate);
+    let amplification = node.amplification.and_then(format::measured).map(format::times);
+    let capacity = node.capacity_rps.and_then(format::measured).map(format::rate);
     let facts: Vec<String> = amplification.into_iter().chain(capacity).collect();
     facts.join(" · ")
 }
@@ -88,10 +78,7 @@ fn says(node: &Node) -> String {
         text.push_str(&format!(" ({})", node.kind));
     }
     if let Some(a) = node.amplification.and_then(format::measured) {
-        text.push_str(&format!(
-            ", {} the attempts without retries",
-            format::times(a)
-        ));
+        text.push_str(&format!(", {} the attempts without retries", format::times(a)));
     }
     match node.capacity_rps.and_then(format::measured) {
         Some(capacity) => text.push_str(&format!(", serves {}", format::rate(capacity))),

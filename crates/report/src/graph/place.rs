@@ -71,24 +71,14 @@ pub(crate) fn place(
                 continue;
             };
             // Nodes of a layer are equally wide, so that arrows end in one line.
-            *spot = Spot {
-                x,
-                middle: *middle,
-                width: column_width,
-                height: height_of(id),
-            };
+            *spot = Spot { x, middle: *middle, width: column_width, height: height_of(id) };
         }
         x += column_width + gap;
     }
     let height = spots.iter().map(|s| s.bottom()).fold(0.0, f64::max);
     let nodes = spots.get(..widths.len()).unwrap_or_default().to_vec();
     let routes = routes(layers, &spots, edges);
-    Placed {
-        nodes,
-        edges: routes,
-        width: (x - gap + MARGIN).max(MARGIN * 2.0),
-        height,
-    }
+    Placed { nodes, edges: routes, width: (x - gap + MARGIN).max(MARGIN * 2.0), height }
 }
 
 /// Heights of the middles: each item wants to be level with its neighbours, none may touch
@@ -108,11 +98,7 @@ fn middles(layers: &Layers, height_of: impl Fn(&usize) -> f64) -> Vec<f64> {
     for round in 0..ROUNDS {
         let depth = layers.columns.len();
         for step in 0..depth {
-            let at = if round % 2 == 0 {
-                step
-            } else {
-                depth - 1 - step
-            };
+            let at = if round % 2 == 0 { step } else { depth - 1 - step };
             let Some(column) = layers.columns.get(at) else {
                 continue;
             };
@@ -183,11 +169,7 @@ fn settle(wishes: &[f64], heights: &[f64]) -> Vec<f64> {
 fn routes(layers: &Layers, spots: &[Spot], edges: &[(usize, usize)]) -> Vec<Vec<(f64, f64)>> {
     let forward = |e: &usize| layers.paths.get(*e).is_some_and(|p| p.len() >= 2);
     let ids: Vec<usize> = (0..edges.len()).filter(forward).collect();
-    let point = |id: Option<&usize>| {
-        id.and_then(|id| spots.get(*id))
-            .copied()
-            .unwrap_or_default()
-    };
+    let point = |id: Option<&usize>| id.and_then(|id| spots.get(*id)).copied().unwrap_or_default();
     let second = |e: usize| point(layers.paths.get(e).and_then(|p| p.get(1))).middle;
     let before_last = |e: usize| {
         let path = layers.paths.get(e).map(Vec::as_slice).unwrap_or_default();
@@ -202,17 +184,11 @@ fn routes(layers: &Layers, spots: &[Spot], edges: &[(usize, usize)]) -> Vec<Vec<
                 .collect();
             beside.sort_by(|a, b| other(*a).total_cmp(&other(*b)));
             let at = beside.iter().position(|i| *i == e).unwrap_or_default();
-            let (at, n) = (
-                u32::try_from(at).unwrap_or(0),
-                u32::try_from(beside.len()).unwrap_or(1),
-            );
+            let (at, n) =
+                (u32::try_from(at).unwrap_or(0), u32::try_from(beside.len()).unwrap_or(1));
             let spot = point(Some(&own));
             let room = (spot.height - 16.0).min(f64::from(n - 1) * 12.0).max(0.0);
-            let share = if n > 1 {
-                f64::from(at) / f64::from(n - 1) - 0.5
-            } else {
-                0.0
-            };
+            let share = if n > 1 { f64::from(at) / f64::from(n - 1) - 0.5 } else { 0.0 };
             spot.middle + share * room
         };
     let mut routes = vec![Vec::new(); edges.len()];
@@ -276,12 +252,7 @@ mod tests {
     fn a_chain_is_level() {
         let edges = [(0, 1), (1, 2)];
         let placed = place(&Layers::new(3, &edges), &[90.0; 3], &edges, 60.0);
-        assert!(
-            placed
-                .nodes
-                .iter()
-                .all(|n| n.middle == placed.nodes[0].middle)
-        );
+        assert!(placed.nodes.iter().all(|n| n.middle == placed.nodes[0].middle));
     }
 
     #[test]

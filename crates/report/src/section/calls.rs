@@ -14,11 +14,7 @@ pub(crate) fn part(graph: &Graph, held: Option<&Loop>) -> Option<El> {
     if graph.nodes.is_empty() && graph.edges.is_empty() && held.is_none() {
         return None;
     }
-    let heading = if held.is_some() {
-        "What holds it down"
-    } else {
-        "Who calls whom"
-    };
+    let heading = if held.is_some() { "What holds it down" } else { "Who calls whom" };
     let mut part = section("calls", heading);
     if let Some(held) = held {
         part.push(story(held));
@@ -62,11 +58,7 @@ fn story(held: &Loop) -> El {
         .child(El::new("code").text(held.service.clone()))
         .text(format!(
             "  {}, amplification {}, {} of the served work wasted",
-            if held.kind.is_empty() {
-                "loop"
-            } else {
-                &held.kind
-            },
+            if held.kind.is_empty() { "loop" } else { &held.kind },
             format::times(held.amplification),
             format::percent(held.wasted),
         ));
@@ -74,51 +66,33 @@ fn story(held: &Loop) -> El {
 }
 
 fn legend(graph: &Indexed<'_>) -> El {
-    let present = |wanted: &str| {
-        graph
-            .nodes
-            .iter()
-            .any(|n| heat(n.amplification).0 == wanted)
-    };
+    let present = |wanted: &str| graph.nodes.iter().any(|n| heat(n.amplification).0 == wanted);
     let steps = [None, Some(1.0), Some(1.2), Some(2.0), Some(5.0), Some(20.0)].map(heat);
     let swatch = |class: String| {
-        El::new("svg")
-            .attr("width", "18")
-            .attr("height", "12")
-            .attr("aria-hidden", "true")
-            .child(
-                El::new("g").class(class).child(
-                    El::new("rect")
-                        .attr("x", "1")
-                        .attr("y", "1")
-                        .attr("width", "16")
-                        .attr("height", "10")
-                        .attr("rx", "2"),
-                ),
-            )
+        El::new("svg").attr("width", "18").attr("height", "12").attr("aria-hidden", "true").child(
+            El::new("g").class(class).child(
+                El::new("rect")
+                    .attr("x", "1")
+                    .attr("y", "1")
+                    .attr("width", "16")
+                    .attr("height", "10")
+                    .attr("rx", "2"),
+            ),
+        )
     };
     let mut items: Vec<El> = steps
         .into_iter()
         .filter(|(class, _)| present(class))
-        .map(|(class, words)| {
-            El::new("li")
-                .child(swatch(format!("node {class}")))
-                .text(words)
-        })
+        .map(|(class, words)| El::new("li").child(swatch(format!("node {class}"))).text(words))
         .collect();
     if graph.edges.iter().any(|e| e.call.in_loop) {
         let line = El::new("svg")
             .attr("width", "30")
             .attr("height", "10")
             .attr("aria-hidden", "true")
-            .child(
-                El::new("g").class("edge loop").child(
-                    El::new("path")
-                        .class("stroke")
-                        .attr("d", "M1 5H29")
-                        .attr("stroke-width", "4"),
-                ),
-            );
+            .child(El::new("g").class("edge loop").child(
+                El::new("path").class("stroke").attr("d", "M1 5H29").attr("stroke-width", "4"),
+            ));
         items.push(El::new("li").child(line).text("↻ sustaining loop"));
     }
     items.push(El::new("li").text("thicker line: more attempts"));
@@ -131,16 +105,10 @@ fn describe(graph: &Graph) -> String {
         .iter()
         .filter_map(|n| Some((n.amplification.and_then(format::measured)?, &n.name)))
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    let mut text = format!(
-        "{} nodes and {} calls, from left to right.",
-        graph.nodes.len(),
-        graph.edges.len()
-    );
+    let mut text =
+        format!("{} nodes and {} calls, from left to right.", graph.nodes.len(), graph.edges.len());
     if let Some((amplification, name)) = hot {
-        text.push_str(&format!(
-            " Most amplified: {name}, {}.",
-            format::times(amplification)
-        ));
+        text.push_str(&format!(" Most amplified: {name}, {}.", format::times(amplification)));
     }
     text
 }
@@ -159,15 +127,7 @@ fn calls(graph: &Graph) -> El {
     });
     table(
         "calls",
-        &[
-            "caller",
-            "callee",
-            "calls",
-            "retry limit",
-            "timeout",
-            "attempts",
-            "in loop",
-        ],
+        &["caller", "callee", "calls", "retry limit", "timeout", "attempts", "in loop"],
         rows,
     )
 }
@@ -179,17 +139,8 @@ mod tests {
 
     #[test]
     fn a_large_graph_becomes_a_table() {
-        let nodes = (0..61)
-            .map(|i| Node {
-                name: format!("s{i}"),
-                ..Node::default()
-            })
-            .collect();
-        let edges = vec![GraphEdge {
-            from: "s0".into(),
-            to: "s1".into(),
-            ..GraphEdge::default()
-        }];
+        let nodes = (0..61).map(|i| Node { name: format!("s{i}"), ..Node::default() }).collect();
+        let edges = vec![GraphEdge { from: "s0".into(), to: "s1".into(), ..GraphEdge::default() }];
         let markup = part(&Graph { nodes, edges }, None).unwrap().to_markup();
         assert!(markup.contains("61 services are too many to draw"));
         assert!(markup.contains("<td>s1</td>") && !markup.contains("class=\"calls\""));

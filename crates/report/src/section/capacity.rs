@@ -13,10 +13,7 @@ pub(crate) fn part(result: &Headroom) -> Option<El> {
     let load = format::measured(result.load_rps).filter(|v| *v >= 0.0);
     let positive = |v: Option<f64>| v.and_then(format::measured).filter(|v| *v >= 0.0);
     let (advertised, hidden) = (positive(result.advertised_rps), positive(result.hidden_rps));
-    let most = [load, advertised, hidden]
-        .into_iter()
-        .flatten()
-        .fold(0.0, f64::max);
+    let most = [load, advertised, hidden].into_iter().flatten().fold(0.0, f64::max);
     if most <= 0.0 {
         return None;
     }
@@ -45,21 +42,9 @@ fn bands(advertised: Option<f64>, hidden: Option<f64>, end: f64) -> Vec<Band> {
     let limit = advertised.unwrap_or(end);
     let heals = hidden.unwrap_or(limit).min(limit);
     vec![
-        Band {
-            from: 0.0,
-            to: heals,
-            name: "stable",
-        },
-        Band {
-            from: heals,
-            to: limit,
-            name: "vulnerable",
-        },
-        Band {
-            from: limit,
-            to: end,
-            name: "overloaded",
-        },
+        Band { from: 0.0, to: heals, name: "stable" },
+        Band { from: heals, to: limit, name: "vulnerable" },
+        Band { from: limit, to: end, name: "overloaded" },
     ]
     .into_iter()
     .filter(|band| band.to > band.from)
@@ -77,13 +62,7 @@ fn marks(
         let more = format::interval(interval, format::number)
             .map_or_else(String::new, |interval| format!(" ({interval})"));
         let text = format!("{class} {}", format::rate(at));
-        Some(Mark {
-            at,
-            interval,
-            class,
-            text,
-            more,
-        })
+        Some(Mark { at, interval, class, text, more })
     };
     [
         mark("hidden", hidden, result.hidden_ci95),
@@ -96,14 +75,8 @@ fn marks(
 }
 
 fn describe(marks: &[Mark]) -> String {
-    let values: Vec<String> = marks
-        .iter()
-        .map(|m| format!("{}{}", m.text, m.more))
-        .collect();
-    format!(
-        "A bar from zero, divided into bands of load. Marked: {}.",
-        values.join("; ")
-    )
+    let values: Vec<String> = marks.iter().map(|m| format!("{}{}", m.text, m.more)).collect();
+    format!("A bar from zero, divided into bands of load. Marked: {}.", values.join("; "))
 }
 
 fn legend(bands: &[Band]) -> El {
@@ -169,11 +142,7 @@ mod tests {
     fn bands_for_every_combination_of_what_is_known() {
         assert_eq!(
             names(&bands(Some(300.0), Some(150.0), 330.0)),
-            [
-                ("stable", 0.0, 150.0),
-                ("vulnerable", 150.0, 300.0),
-                ("overloaded", 300.0, 330.0)
-            ]
+            [("stable", 0.0, 150.0), ("vulnerable", 150.0, 300.0), ("overloaded", 300.0, 330.0)]
         );
         assert_eq!(
             names(&bands(Some(300.0), None, 330.0)),
@@ -186,13 +155,7 @@ mod tests {
 
     #[test]
     fn without_any_number_there_is_no_bar() {
-        assert!(
-            part(&Headroom {
-                load_rps: f64::NAN,
-                ..Headroom::default()
-            })
-            .is_none()
-        );
+        assert!(part(&Headroom { load_rps: f64::NAN, ..Headroom::default() }).is_none());
         assert!(part(&Headroom::default()).is_none());
     }
 }

@@ -12,9 +12,10 @@ pub(crate) fn of_headroom(result: &Headroom) -> El {
 /// Those of a report of one run.
 pub(crate) fn of_simulate(result: &Simulate) -> El {
     let run = &result.run;
-    let (offered, good) = run.classes.values().fold((0_u64, 0_u64), |(o, g), c| {
-        (o.saturating_add(c.offered), g.saturating_add(c.good))
-    });
+    let (offered, good) = run
+        .classes
+        .values()
+        .fold((0_u64, 0_u64), |(o, g), c| (o.saturating_add(c.offered), g.saturating_add(c.good)));
     let figures = [
         Fact::new("load", format::rate(run.load_rps), "all classes"),
         Fact::new("good", share(good, offered), "of the offered requests"),
@@ -22,10 +23,7 @@ pub(crate) fn of_simulate(result: &Simulate) -> El {
         Fact::new(
             "calls per request",
             format::number(run.calls_per_request),
-            format!(
-                "{} when healthy",
-                format::number(run.floor_calls_per_request)
-            ),
+            format!("{} when healthy", format::number(run.floor_calls_per_request)),
         ),
     ];
     row(&figures)
@@ -40,11 +38,7 @@ fn headroom_facts(result: &Headroom) -> Vec<Fact> {
             None => (format::NONE.to_owned(), none.to_owned()),
         }
     };
-    let hidden = estimate(
-        result.hidden_rps,
-        result.hidden_ci95,
-        "recovered from every load",
-    );
+    let hidden = estimate(result.hidden_rps, result.hidden_ci95, "recovered from every load");
     let advertised = estimate(result.advertised_rps, result.advertised_ci95, "not reached");
     let exposure = result.exposure.and_then(format::measured);
     let mut facts = vec![
@@ -60,18 +54,10 @@ fn headroom_facts(result: &Headroom) -> Vec<Fact> {
                 None => String::new(),
             },
         ),
-        Fact::new(
-            "amplification",
-            format::times(result.amplification),
-            "while the loop runs",
-        ),
+        Fact::new("amplification", format::times(result.amplification), "while the loop runs"),
     ];
     if let Some(held) = &result.sustaining_loop {
-        facts.push(Fact::new(
-            "work wasted",
-            format::percent(held.wasted),
-            "callers had gone",
-        ));
+        facts.push(Fact::new("work wasted", format::percent(held.wasted), "callers had gone"));
     }
     facts
 }
@@ -85,23 +71,17 @@ struct Fact {
 
 impl Fact {
     fn new(name: &'static str, value: impl Into<String>, note: impl Into<String>) -> Self {
-        Self {
-            name,
-            value: value.into(),
-            note: note.into(),
-        }
+        Self { name, value: value.into(), note: note.into() }
     }
 }
 
 fn row(facts: &[Fact]) -> El {
-    El::new("dl")
-        .class("facts")
-        .children(facts.iter().map(|fact| {
-            El::new("div")
-                .child(El::new("dt").text(fact.name))
-                .child(El::new("dd").class("value").text(fact.value.clone()))
-                .child(El::new("dd").class("note").text(fact.note.clone()))
-        }))
+    El::new("dl").class("facts").children(facts.iter().map(|fact| {
+        El::new("div")
+            .child(El::new("dt").text(fact.name))
+            .child(El::new("dd").class("value").text(fact.value.clone()))
+            .child(El::new("dd").class("note").text(fact.note.clone()))
+    }))
 }
 
 fn recovery(result: &Simulate) -> String {
@@ -116,10 +96,7 @@ fn recovery_note(result: &Simulate) -> String {
     if result.trigger.is_empty() {
         return "no trigger".to_owned();
     }
-    format!(
-        "{} of {} replications recovered",
-        result.run.recovered, result.run.replications
-    )
+    format!("{} of {} replications recovered", result.run.recovered, result.run.replications)
 }
 
 /// A share of counts.

@@ -7,9 +7,7 @@ use crate::result::Origin;
 /// The foot of the page. `how` is what only this kind of result knows about its making.
 pub(crate) fn part(origin: &Origin, how: &[(&'static str, String)]) -> El {
     let fact = |name: &str, value: &str| {
-        El::new("div")
-            .child(El::new("dt").text(name))
-            .child(El::new("dd").text(value))
+        El::new("div").child(El::new("dt").text(name)).child(El::new("dd").text(value))
     };
     let mut facts = El::new("dl").class("origin");
     let seed = origin.seed.to_string();
@@ -19,14 +17,7 @@ pub(crate) fn part(origin: &Origin, how: &[(&'static str, String)]) -> El {
         ("damper", origin.version.as_str()),
         ("seed", seed.as_str()),
     ] {
-        facts.push(fact(
-            name,
-            if value.is_empty() {
-                format::NONE
-            } else {
-                value
-            },
-        ));
+        facts.push(fact(name, if value.is_empty() { format::NONE } else { value }));
     }
     for (name, value) in how {
         facts.push(fact(name, value));
@@ -52,10 +43,6 @@ pub(crate) fn part(origin: &Origin, how: &[(&'static str, String)]) -> El {
 fn list(lines: &[String], code: bool) -> El {
     El::new("ul").children(lines.iter().map(|line| {
         let item = El::new("li");
-        if code {
-            item.child(El::new("code").text(line.clone()))
-        } else {
-            item.text(line.clone())
-        }
+        if code { item.child(El::new("code").text(line.clone())) } else { item.text(line.clone()) }
     }))
 }

@@ -46,32 +46,14 @@ fn list(result: &Headroom) -> El {
         .remedies
         .iter()
         .filter_map(reached)
-        .chain([
-            result.advertised_rps.unwrap_or(0.0),
-            result.hidden_rps.unwrap_or(0.0),
-        ])
+        .chain([result.advertised_rps.unwrap_or(0.0), result.hidden_rps.unwrap_or(0.0)])
         .filter_map(format::measured)
         .fold(0.0, f64::max);
     let scale = Scale::linear(0.0, most);
-    let head = [
-        "#",
-        "change",
-        "hidden capacity",
-        "price",
-        "what it does",
-        "apply",
-    ]
-    .map(|name| {
-        El::new("th")
-            .attr("scope", "col")
-            .attr("role", "columnheader")
-            .text(name)
-    });
-    let rows = result
-        .remedies
-        .iter()
-        .zip(1..)
-        .map(|(remedy, number)| row(remedy, number, result, scale));
+    let head = ["#", "change", "hidden capacity", "price", "what it does", "apply"]
+        .map(|name| El::new("th").attr("scope", "col").attr("role", "columnheader").text(name));
+    let rows =
+        result.remedies.iter().zip(1..).map(|(remedy, number)| row(remedy, number, result, scale));
     let table = El::new("table")
         .class("remedies")
         .attr("role", "table")
@@ -100,21 +82,12 @@ fn row(remedy: &Remedy, number: usize, result: &Headroom, scale: Scale) -> El {
     };
     let hidden = match gained_to(remedy, result) {
         Some(value) => hidden.child(
-            Bar {
-                value,
-                interval: remedy.hidden_ci95,
-                before: result.hidden_rps,
-            }
-            .draw(scale),
+            Bar { value, interval: remedy.hidden_ci95, before: result.hidden_rps }.draw(scale),
         ),
         None => hidden,
     };
     let difference = remedy.success_after - remedy.success_before;
-    let price = td("price").child(
-        El::new("span")
-            .class("number")
-            .text(format::points(difference)),
-    );
+    let price = td("price").child(El::new("span").class("number").text(format::points(difference)));
     let price = match format::interval(Some(remedy.price_ci95), format::points_bare) {
         Some(interval) => price.child(El::new("span").class("aside").text(format!(" {interval}"))),
         None => price,
@@ -140,16 +113,12 @@ fn row(remedy: &Remedy, number: usize, result: &Headroom, scale: Scale) -> El {
 }
 
 fn apply(remedy: &Remedy) -> Option<El> {
-    let words: Vec<String> = remedy
-        .set
-        .iter()
-        .map(|set| format!("--set {}", shell_word(set)))
-        .collect();
+    let words: Vec<String> =
+        remedy.set.iter().map(|set| format!("--set {}", shell_word(set))).collect();
     (!words.is_empty()).then(|| {
-        El::new("div").class("copy").child(breakable(
-            El::new("code").attr("tabindex", "0"),
-            &words.join(" "),
-        ))
+        El::new("div")
+            .class("copy")
+            .child(breakable(El::new("code").attr("tabindex", "0"), &words.join(" ")))
     })
 }
 
@@ -180,11 +149,7 @@ fn shell_word(text: &str) -> String {
 /// Where the change takes hidden capacity; a system that recovered from every load is put
 /// at its advertised capacity.
 fn gained_to(remedy: &Remedy, result: &Headroom) -> Option<f64> {
-    remedy
-        .hidden_rps
-        .or(remedy.advertised_rps)
-        .or(result.advertised_rps)
-        .and_then(format::measured)
+    remedy.hidden_rps.or(remedy.advertised_rps).or(result.advertised_rps).and_then(format::measured)
 }
 
 fn plane(result: &Headroom) -> Option<El> {
@@ -247,10 +212,7 @@ mod tests {
     fn remedy(name: &str, hidden: Option<f64>, after: f64) -> Remedy {
         Remedy {
             name: name.into(),
-            set: vec![
-                "policies.default.retry.limit=0".into(),
-                "services.db.order=lifo now".into(),
-            ],
+            set: vec!["policies.default.retry.limit=0".into(), "services.db.order=lifo now".into()],
             hidden_rps: hidden,
             hidden_ci95: hidden.map(|h| [h - 5.0, h + 5.0]),
             success_before: 0.9999,
@@ -289,10 +251,7 @@ mod tests {
         let result = Headroom {
             hidden_rps: Some(150.0),
             advertised_rps: Some(300.0),
-            remedies: vec![
-                remedy("no retry", None, 0.99),
-                remedy("budget", Some(270.0), 0.9995),
-            ],
+            remedies: vec![remedy("no retry", None, 0.99), remedy("budget", Some(270.0), 0.9995)],
             ..Headroom::default()
         };
         let markup = list(&result).to_markup();

@@ -33,23 +33,21 @@ pub(crate) fn part(run: &Simulation) -> Option<El> {
 }
 
 fn classes(run: &Simulation) -> El {
-    let rows = ordered(&run.class_order, &run.classes)
-        .into_iter()
-        .map(|(name, c)| {
-            vec![
-                name_cell(name),
-                cell(format::count(c.offered)),
-                cell(share(c.good, c.offered)),
-                cell(format::count(c.rejected)),
-                cell(format::count(c.timed_out)),
-                cell(format::count(c.failed)),
-                cell(format::count(c.shed)),
-                cell(format::count(c.unfinished)),
-                not_good(c),
-                cell(format::seconds(c.latency_p50_s)),
-                cell(format::seconds(c.latency_p99_s)),
-            ]
-        });
+    let rows = ordered(&run.class_order, &run.classes).into_iter().map(|(name, c)| {
+        vec![
+            name_cell(name),
+            cell(format::count(c.offered)),
+            cell(share(c.good, c.offered)),
+            cell(format::count(c.rejected)),
+            cell(format::count(c.timed_out)),
+            cell(format::count(c.failed)),
+            cell(format::count(c.shed)),
+            cell(format::count(c.unfinished)),
+            not_good(c),
+            cell(format::seconds(c.latency_p50_s)),
+            cell(format::seconds(c.latency_p99_s)),
+        ]
+    });
     let columns = [
         "class",
         "offered",
@@ -75,26 +73,24 @@ fn not_good(class: &ClassResult) -> El {
 }
 
 fn services(run: &Simulation) -> El {
-    let rows = ordered(&run.service_order, &run.services)
-        .into_iter()
-        .map(|(name, s)| {
-            vec![
-                name_cell(name),
-                cell(format::count(s.attempts)),
-                cell(format::times(s.amplification)),
-                cell(format::percent(s.utilisation)),
-                cell(format::percent(s.wasted)),
-                cell(format::count(s.served)),
-                cell(format::count(s.rejected)),
-                cell(format::count(s.abandoned)),
-                cell(format::count(s.dropped)),
-                cell(format::count(s.failed)),
-                cell(format::count(s.failed_below)),
-                cell(format::seconds(s.queue_delay_mean_s)),
-                cell(format::seconds(s.queue_delay_p99_s)),
-                cell(format::count(s.queue_max)),
-            ]
-        });
+    let rows = ordered(&run.service_order, &run.services).into_iter().map(|(name, s)| {
+        vec![
+            name_cell(name),
+            cell(format::count(s.attempts)),
+            cell(format::times(s.amplification)),
+            cell(format::percent(s.utilisation)),
+            cell(format::percent(s.wasted)),
+            cell(format::count(s.served)),
+            cell(format::count(s.rejected)),
+            cell(format::count(s.abandoned)),
+            cell(format::count(s.dropped)),
+            cell(format::count(s.failed)),
+            cell(format::count(s.failed_below)),
+            cell(format::seconds(s.queue_delay_mean_s)),
+            cell(format::seconds(s.queue_delay_p99_s)),
+            cell(format::count(s.queue_max)),
+        ]
+    });
     let columns = [
         "service",
         "attempts",
@@ -117,10 +113,7 @@ fn services(run: &Simulation) -> El {
 /// In the order that was given, then what it did not mention.
 fn ordered<'a, T>(order: &'a [String], map: &'a BTreeMap<String, T>) -> Vec<(&'a str, &'a T)> {
     let mut listed: Vec<(&str, &T)> = Vec::with_capacity(map.len());
-    let entries = order
-        .iter()
-        .filter_map(|name| map.get_key_value(name))
-        .chain(map);
+    let entries = order.iter().filter_map(|name| map.get_key_value(name)).chain(map);
     for (name, value) in entries {
         if !listed.iter().any(|(seen, _)| seen == name) {
             listed.push((name, value));
@@ -135,9 +128,8 @@ mod tests {
 
     #[test]
     fn order_of_importance_then_the_rest_and_each_once() {
-        let map: BTreeMap<String, u8> = [("a", 1), ("b", 2), ("c", 3)]
-            .map(|(k, v)| (k.to_owned(), v))
-            .into();
+        let map: BTreeMap<String, u8> =
+            [("a", 1), ("b", 2), ("c", 3)].map(|(k, v)| (k.to_owned(), v)).into();
         let order = ["c", "ghost", "c", "a"].map(str::to_owned);
         let names: Vec<&str> = ordered(&order, &map).into_iter().map(|(n, _)| n).collect();
         assert_eq!(names, ["c", "a", "b"]);

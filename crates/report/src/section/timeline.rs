@@ -21,10 +21,7 @@ pub(crate) fn part(run: &Simulation, graph: &Graph, suspect: Option<&str>) -> El
     }
     let series = &run.series;
     let part = part.child(rates(series, &order, run.load_rps));
-    match suspect
-        .and_then(|name| series.services.get_key_value(name))
-        .or_else(|| busiest(run))
-    {
+    match suspect.and_then(|name| series.services.get_key_value(name)).or_else(|| busiest(run)) {
         Some((name, service)) => part.children(queue(name, service, series, &order, graph)),
         None => part,
     }
@@ -33,9 +30,8 @@ pub(crate) fn part(run: &Simulation, graph: &Graph, suspect: Option<&str>) -> El
 /// Indices of the points with a finite time, in the order of time.
 fn order(series: &Series) -> Vec<usize> {
     let time = |i: &usize| series.t_s.get(*i).copied().unwrap_or_default();
-    let mut order: Vec<usize> = (0..series.t_s.len())
-        .filter(|i| format::measured(time(i)).is_some())
-        .collect();
+    let mut order: Vec<usize> =
+        (0..series.t_s.len()).filter(|i| format::measured(time(i)).is_some()).collect();
     order.sort_by(|a, b| time(a).total_cmp(&time(b)));
     order
 }
@@ -60,30 +56,14 @@ fn rates(series: &Series, order: &[usize], load: f64) -> El {
     let description = format!(
         "Lines over time at a load of {}. {}",
         format::rate(load),
-        lines
-            .iter()
-            .map(|l| extent(l, order, series))
-            .collect::<Vec<_>>()
-            .join(" ")
+        lines.iter().map(|l| extent(l, order, series)).collect::<Vec<_>>().join(" ")
     );
-    let mut rates = chart(
-        series,
-        order,
-        "rates",
-        "Requests and attempts",
-        "per second",
-        description,
-        lines,
-    );
+    let mut rates =
+        chart(series, order, "rates", "Requests and attempts", "per second", description, lines);
     rates.height_px = 230.0;
     // On a linear axis a large amplification would press all other lines into the floor.
-    let most = |values: &[f64]| {
-        values
-            .iter()
-            .copied()
-            .filter(|v| v.is_finite())
-            .fold(0.0, f64::max)
-    };
+    let most =
+        |values: &[f64]| values.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
     rates.may_be_log = most(&series.attempts_rps) > 20.0 * most(&series.offered_rps);
     rates.draw()
 }
@@ -123,10 +103,7 @@ fn queue(
             vec![delay],
         );
         delays.levels = patience(name, graph)
-            .map(|at| Level {
-                at,
-                name: format!("callers give up after {}", format::seconds(at)),
-            })
+            .map(|at| Level { at, name: format!("callers give up after {}", format::seconds(at)) })
             .into_iter()
             .collect();
         delays.may_be_log = true;
@@ -136,15 +113,8 @@ fn queue(
     if waiting.values.iter().any(Option::is_some) {
         let words = extent(&waiting, order, series);
         let title = format!("Queue of {shown}");
-        let mut lengths = chart(
-            series,
-            order,
-            "queue",
-            &title,
-            "waiting attempts",
-            words,
-            vec![waiting],
-        );
+        let mut lengths =
+            chart(series, order, "queue", &title, "waiting attempts", words, vec![waiting]);
         lengths.height_px = 110.0;
         // Half an attempt cannot wait.
         lengths.least_high = 4.0;
@@ -183,28 +153,16 @@ fn chart(
 
 /// Values in the order of time; what is missing, not a number or negative is a gap.
 fn pick(order: &[usize], value: impl Fn(usize) -> Option<f64>) -> Vec<Option<f64>> {
-    order
-        .iter()
-        .map(|i| value(*i).and_then(format::measured).filter(|v| *v >= 0.0))
-        .collect()
+    order.iter().map(|i| value(*i).and_then(format::measured).filter(|v| *v >= 0.0)).collect()
 }
 
 /// What a line does, in words.
 fn extent(line: &Line, order: &[usize], series: &Series) -> String {
     let at = |i: usize| {
-        let t = order
-            .get(i)
-            .and_then(|i| series.t_s.get(*i))
-            .copied()
-            .unwrap_or_default();
+        let t = order.get(i).and_then(|i| series.t_s.get(*i)).copied().unwrap_or_default();
         format::moment(t)
     };
-    let valued = || {
-        line.values
-            .iter()
-            .enumerate()
-            .filter_map(|(i, v)| Some((i, (*v)?)))
-    };
+    let valued = || line.values.iter().enumerate().filter_map(|(i, v)| Some((i, (*v)?)));
     let least = valued().min_by(|a, b| a.1.total_cmp(&b.1));
     let most = valued().max_by(|a, b| a.1.total_cmp(&b.1));
     match (valued().next(), least, most, valued().next_back()) {
@@ -237,10 +195,7 @@ fn patience(service: &str, graph: &Graph) -> Option<f64> {
 fn busiest(run: &Simulation) -> Option<(&String, &ServiceSeries)> {
     let load = |name: &String, s: &ServiceSeries| {
         let queue = s.queue.iter().max().copied().unwrap_or_default();
-        let used = run
-            .services
-            .get(name)
-            .and_then(|r| format::measured(r.utilisation));
+        let used = run.services.get(name).and_then(|r| format::measured(r.utilisation));
         (queue, used.unwrap_or_default())
     };
     run.series.services.iter().max_by(|a, b| {
@@ -255,10 +210,7 @@ mod tests {
 
     #[test]
     fn points_are_put_in_order_and_what_is_no_time_is_left_out() {
-        let series = Series {
-            t_s: vec![3.0, f64::NAN, 1.0, f64::INFINITY],
-            ..Series::default()
-        };
+        let series = Series { t_s: vec![3.0, f64::NAN, 1.0, f64::INFINITY], ..Series::default() };
         assert_eq!(order(&series), [2, 0]);
     }
 
@@ -271,10 +223,7 @@ mod tests {
 
     #[test]
     fn the_longest_queue_is_looked_at() {
-        let with = |queue: u64| ServiceSeries {
-            queue: vec![0, queue],
-            ..Default::default()
-        };
+        let with = |queue: u64| ServiceSeries { queue: vec![0, queue], ..Default::default() };
         let mut run = Simulation::default();
         run.series.services = [("a", 3), ("b", 900), ("c", 0)]
             .map(|(name, queue)| (name.to_owned(), with(queue)))

@@ -18,9 +18,7 @@ pub(crate) fn headroom(result: &Headroom) -> El {
 pub(crate) fn simulate(result: &Simulate) -> El {
     let run = &result.run;
     let load = format::rate(run.load_rps);
-    let mut sentence = El::new("p")
-        .class("verdict")
-        .text(format!("At {load} this system "));
+    let mut sentence = El::new("p").class("verdict").text(format!("At {load} this system "));
     sentence = match run.state.as_str() {
         "metastable" => sentence
             .text("is ")
@@ -32,15 +30,11 @@ pub(crate) fn simulate(result: &Simulate) -> El {
             .text("is ")
             .child(El::new("strong").text("overloaded"))
             .text(": more is offered than it can serve, with or without a trigger."),
-        "stable" if result.trigger.is_empty() => sentence
-            .text("is ")
-            .child(El::new("strong").text("stable"))
-            .text("."),
+        "stable" if result.trigger.is_empty() => {
+            sentence.text("is ").child(El::new("strong").text("stable")).text(".")
+        }
         "stable" => {
-            let after = run
-                .recovery_s
-                .and_then(format::measured)
-                .map(format::seconds);
+            let after = run.recovery_s.and_then(format::measured).map(format::seconds);
             let sentence = sentence
                 .text("is ")
                 .child(El::new("strong").text("stable"))
@@ -51,10 +45,9 @@ pub(crate) fn simulate(result: &Simulate) -> El {
             };
             sentence.child(trigger(&result.trigger)).text(" had gone.")
         }
-        other => sentence
-            .text("is in state ")
-            .child(El::new("strong").text(known(other)))
-            .text("."),
+        other => {
+            sentence.text("is in state ").child(El::new("strong").text(known(other))).text(".")
+        }
     };
     let mut header = El::new("header")
         .child(kicker("Simulation", &result.origin.system))
@@ -83,10 +76,7 @@ pub(crate) fn title(kind: &str, system: &str) -> String {
 }
 
 fn head(system: &str, state: &str, sentence: El) -> El {
-    El::new("header")
-        .child(kicker("Headroom", system))
-        .child(badge(state))
-        .child(sentence)
+    El::new("header").child(kicker("Headroom", system)).child(badge(state)).child(sentence)
 }
 
 fn kicker(kind: &'static str, system: &str) -> El {
@@ -99,19 +89,13 @@ fn kicker(kind: &'static str, system: &str) -> El {
 /// State as a word with a shape of its own, so that colour is not needed.
 fn badge(state: &str) -> El {
     let (class, d) = match state {
-        "stable" => (
-            "stable",
-            "M8 1a7 7 0 1 0 0 14a7 7 0 1 0 0-14ZM4.5 8.2l2.4 2.4 4.6-5",
-        ),
+        "stable" => ("stable", "M8 1a7 7 0 1 0 0 14a7 7 0 1 0 0-14ZM4.5 8.2l2.4 2.4 4.6-5"),
         "vulnerable" => ("vulnerable", "M8 1.5L15.2 14.5H0.8ZM8 6v4.2M8 12v1"),
         "metastable" => (
             "overloaded",
             "M5 1.5h6l4 4v5l-4 4h-6l-4-4v-5ZM5.2 9.5a3 3 0 1 0 .3-3.4M5.2 3.8v2.6h2.6",
         ),
-        "overloaded" => (
-            "overloaded",
-            "M5 1.5h6l4 4v5l-4 4h-6l-4-4v-5ZM5.5 5.5l5 5M10.5 5.5l-5 5",
-        ),
+        "overloaded" => ("overloaded", "M5 1.5h6l4 4v5l-4 4h-6l-4-4v-5ZM5.5 5.5l5 5M10.5 5.5l-5 5"),
         _ => ("unknown", "M2 2h12v12h-12ZM5 8h6"),
     };
     let icon = El::new("svg")
@@ -120,17 +104,12 @@ fn badge(state: &str) -> El {
         .attr("height", "18")
         .attr("aria-hidden", "true")
         .child(El::new("path").attr("d", d));
-    El::new("p")
-        .class(format!("badge {class}"))
-        .child(icon)
-        .text(known(state).to_uppercase())
+    El::new("p").class(format!("badge {class}")).child(icon).text(known(state).to_uppercase())
 }
 
 fn sentence(result: &Headroom) -> El {
     let load = format::rate(result.load_rps);
-    let p = El::new("p")
-        .class("verdict")
-        .text(format!("At {load} this system is "));
+    let p = El::new("p").class("verdict").text(format!("At {load} this system is "));
     let p = p.child(El::new("strong").text(known(&result.state)));
     let limit = result.hidden_rps.and_then(format::measured).map(|hidden| {
         match format::interval(result.hidden_ci95, format::number) {
@@ -138,10 +117,7 @@ fn sentence(result: &Headroom) -> El {
             None => format::rate(hidden),
         }
     });
-    let advertised = result
-        .advertised_rps
-        .and_then(format::measured)
-        .map(format::rate);
+    let advertised = result.advertised_rps.and_then(format::measured).map(format::rate);
     match (result.state.as_str(), limit) {
         ("vulnerable", Some(limit)) => p
             .text(": ")
@@ -149,10 +125,9 @@ fn sentence(result: &Headroom) -> El {
             .text(" would hold it down after it has gone. It heals by itself below ")
             .child(El::new("b").text(limit))
             .text("."),
-        ("vulnerable", None) => p
-            .text(": ")
-            .child(trigger(&result.trigger))
-            .text(" would hold it down."),
+        ("vulnerable", None) => {
+            p.text(": ").child(trigger(&result.trigger)).text(" would hold it down.")
+        }
         ("stable", Some(limit)) => p
             .text(": it recovers by itself from ")
             .child(trigger(&result.trigger))
@@ -166,10 +141,9 @@ fn sentence(result: &Headroom) -> El {
         ("overloaded", _) => {
             let p = p.text(": more is offered than it can serve");
             match advertised {
-                Some(advertised) => p
-                    .text(", ")
-                    .child(El::new("b").text(advertised))
-                    .text(", trigger or not."),
+                Some(advertised) => {
+                    p.text(", ").child(El::new("b").text(advertised)).text(", trigger or not.")
+                }
                 None => p.text(", trigger or not."),
             }
         }
@@ -196,19 +170,12 @@ fn way_back(remedy: &crate::result::Remedy) -> El {
 fn trigger(words: &str) -> El {
     match words {
         "" => El::new("span").text("the trigger"),
-        words => El::new("span")
-            .text("the trigger “")
-            .child(El::new("em").text(words))
-            .text("”"),
+        words => El::new("span").text("the trigger “").child(El::new("em").text(words)).text("”"),
     }
 }
 
 fn known(word: &str) -> &str {
-    if word.trim().is_empty() {
-        "unnamed"
-    } else {
-        word
-    }
+    if word.trim().is_empty() { "unnamed" } else { word }
 }
 
 #[cfg(test)]
@@ -218,10 +185,7 @@ mod tests {
 
     fn at(state: &str, hidden: Option<f64>) -> Headroom {
         Headroom {
-            origin: Origin {
-                system: "shop".into(),
-                ..Origin::default()
-            },
+            origin: Origin { system: "shop".into(), ..Origin::default() },
             trigger: "outage of db for 2s".into(),
             state: state.into(),
             load_rps: 270.0,

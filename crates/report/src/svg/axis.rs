@@ -42,11 +42,7 @@ pub(crate) fn horizontal(scale: Scale, area: Area, print: fn(f64) -> String) -> 
     let crowded = values.len() > 5;
     for (place, (value, text)) in values.into_iter().enumerate() {
         let x = pct(scale.fraction(value));
-        let class = if crowded && place % 2 == 1 {
-            "tick roomy"
-        } else {
-            "tick"
-        };
+        let class = if crowded && place % 2 == 1 { "tick roomy" } else { "tick" };
         shapes.push(segment(&x, y, &x, y + 4.0).class("base"));
         shapes.push(label(x, y + 18.0, "middle", &text).class(class));
     }
@@ -60,25 +56,14 @@ mod tests {
 
     #[test]
     fn horizontal_axis() {
-        let area = Area {
-            top: 10.0,
-            height: 100.0,
-        };
+        let area = Area { top: 10.0, height: 100.0 };
         let shapes = horizontal(Scale::linear(0.0, 30.0), area, format::number);
-        insta::assert_snapshot!(
-            El::group()
-                .children(shapes)
-                .to_markup()
-                .replace("><", ">\n<")
-        );
+        insta::assert_snapshot!(El::group().children(shapes).to_markup().replace("><", ">\n<"));
     }
 
     #[test]
     fn vertical_axis_of_many_decades_has_few_labels() {
-        let area = Area {
-            top: 0.0,
-            height: 100.0,
-        };
+        let area = Area { top: 0.0, height: 100.0 };
         let scale = Scale::fitting([1e-9, 1e9].into_iter());
         assert!(vertical(scale, area, format::number).len() <= 12);
     }

@@ -56,10 +56,7 @@ impl BandChart {
 
     fn area(&self) -> Area {
         let rows = u32::try_from(self.marks.len()).unwrap_or(u32::MAX);
-        Area {
-            top: f64::from(rows) * ROW_PX + 8.0,
-            height: BAR_PX,
-        }
+        Area { top: f64::from(rows) * ROW_PX + 8.0, height: BAR_PX }
     }
 
     fn band(&self, band: &Band, area: Area) -> Vec<El> {
@@ -67,12 +64,8 @@ impl BandChart {
         if to <= from {
             return Vec::new();
         }
-        let says = format!(
-            "{}: {} to {}",
-            band.name,
-            format::rate(band.from),
-            format::rate(band.to)
-        );
+        let says =
+            format!("{}: {} to {}", band.name, format::rate(band.from), format::rate(band.to));
         let mut shapes = vec![
             block(from, to, area.top, area.height)
                 .class(format!("band {}", band.name))
@@ -83,21 +76,11 @@ impl BandChart {
         ];
         let needs = format::width_px(band.name, 12.0) + 8.0;
         if (to - from) * WIDE_PX >= needs {
-            let roomy = if (to - from) * NARROW_PX >= needs {
-                ""
-            } else {
-                " roomy"
-            };
+            let roomy = if (to - from) * NARROW_PX >= needs { "" } else { " roomy" };
             let class = format!("on-band at-{}{roomy}", band.name);
             let middle = pct(f64::midpoint(from, to));
             shapes.push(
-                label(
-                    middle,
-                    area.top + area.height / 2.0 + 4.0,
-                    "middle",
-                    band.name,
-                )
-                .class(class),
+                label(middle, area.top + area.height / 2.0 + 4.0, "middle", band.name).class(class),
             );
         }
         shapes
@@ -111,11 +94,7 @@ impl BandChart {
         marks.sort_by(|a, b| {
             let key = |m: &Mark| {
                 let at = self.scale.fraction(m.at);
-                if at <= 0.5 {
-                    (false, at)
-                } else {
-                    (true, 1.0 - at)
-                }
+                if at <= 0.5 { (false, at) } else { (true, 1.0 - at) }
             };
             let ((side_a, at_a), (side_b, at_b)) = (key(a), key(b));
             side_a.cmp(&side_b).then(at_a.total_cmp(&at_b))
@@ -126,11 +105,7 @@ impl BandChart {
     fn mark(&self, mark: &Mark, top: f64, area: Area) -> El {
         let at = self.scale.fraction(mark.at);
         let x = pct(at);
-        let (dx, anchor) = if at <= 0.5 {
-            ("6", "start")
-        } else {
-            ("-6", "end")
-        };
+        let (dx, anchor) = if at <= 0.5 { ("6", "start") } else { ("-6", "end") };
         let mut group = El::new("g")
             .class(format!("mark {}", mark.class))
             .attr("tabindex", "-1")
@@ -143,10 +118,7 @@ impl BandChart {
                     .child(El::new("tspan").class("roomy").text(mark.more.clone())),
             );
         if let Some([low, high]) = format::ordered(mark.interval) {
-            let (low, high) = (
-                pct(self.scale.fraction(low)),
-                pct(self.scale.fraction(high)),
-            );
+            let (low, high) = (pct(self.scale.fraction(low)), pct(self.scale.fraction(high)));
             let middle = area.top + area.height - 8.0;
             for (x1, y1, x2, y2) in [
                 (&low, middle, &high, middle),
@@ -197,21 +169,9 @@ mod tests {
         BandChart {
             scale: Scale::linear(0.0, 330.0),
             bands: vec![
-                Band {
-                    from: 0.0,
-                    to: 150.0,
-                    name: "stable",
-                },
-                Band {
-                    from: 150.0,
-                    to: 300.0,
-                    name: "vulnerable",
-                },
-                Band {
-                    from: 300.0,
-                    to: 330.0,
-                    name: "overloaded",
-                },
+                Band { from: 0.0, to: 150.0, name: "stable" },
+                Band { from: 150.0, to: 300.0, name: "vulnerable" },
+                Band { from: 300.0, to: 330.0, name: "overloaded" },
             ],
             marks: marks
                 .iter()

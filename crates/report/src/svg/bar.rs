@@ -42,22 +42,14 @@ mod tests {
 
     #[test]
     fn value_interval_and_reference() {
-        let bar = Bar {
-            value: 240.0,
-            interval: Some([230.0, 250.0]),
-            before: Some(150.0),
-        };
+        let bar = Bar { value: 240.0, interval: Some([230.0, 250.0]), before: Some(150.0) };
         let markup = bar.draw(Scale::linear(0.0, 300.0)).to_markup();
         insta::assert_snapshot!(markup.replace("><", ">\n<"));
     }
 
     #[test]
     fn without_a_number_there_is_an_empty_track() {
-        let bar = Bar {
-            value: f64::NAN,
-            interval: Some([f64::NAN, 1.0]),
-            before: None,
-        };
+        let bar = Bar { value: f64::NAN, interval: Some([f64::NAN, 1.0]), before: None };
         let markup = bar.draw(Scale::linear(0.0, 300.0)).to_markup();
         assert!(markup.contains("width=\"0%\"") && !markup.contains("whisker"));
     }

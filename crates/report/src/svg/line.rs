@@ -52,10 +52,7 @@ pub(crate) struct LineChart {
 
 impl LineChart {
     pub(crate) fn draw(self) -> El {
-        let area = Area {
-            top: 22.0,
-            height: self.height_px,
-        };
+        let area = Area { top: 22.0, height: self.height_px };
         let (x, y) = (self.x_scale(), self.y_scale());
         let mut shapes = axis::vertical(y, area, self.print_axis);
         shapes.extend(self.trigger(x, area));
@@ -65,11 +62,7 @@ impl LineChart {
         shapes.push(segment("0", area.top, "0", area.bottom()).class("cross"));
         let mut aside = self.aside.clone();
         if y.is_log() {
-            aside.push_str(if aside.is_empty() {
-                "logarithmic"
-            } else {
-                ", logarithmic"
-            });
+            aside.push_str(if aside.is_empty() { "logarithmic" } else { ", logarithmic" });
         }
         let figure = Figure {
             id: self.id,
@@ -91,20 +84,13 @@ impl LineChart {
     }
 
     fn y_scale(&self) -> Scale {
-        let values = self
-            .lines
-            .iter()
-            .flat_map(|l| l.values.iter().flatten().copied());
+        let values = self.lines.iter().flat_map(|l| l.values.iter().flatten().copied());
         if self.may_be_log {
             return Scale::fitting(values.chain(self.levels.iter().map(|l| l.at)));
         }
         let high = values.fold(0.0, f64::max);
         // A level far above everything that happened would flatten what did.
-        let levels = self
-            .levels
-            .iter()
-            .map(|l| l.at)
-            .filter(|at| *at <= high * 4.0);
+        let levels = self.levels.iter().map(|l| l.at).filter(|at| *at <= high * 4.0);
         Scale::from_zero(levels.fold(high, f64::max).max(self.least_high))
     }
 
@@ -117,16 +103,10 @@ impl LineChart {
         }
         let (left, right) = (x.fraction(from), x.fraction(to));
         let text = format!("trigger {}–{}", format::number(from), format::moment(to));
-        let (at, anchor) = if right > 0.6 {
-            (right, "end")
-        } else {
-            (left, "start")
-        };
+        let (at, anchor) = if right > 0.6 { (right, "end") } else { (left, "start") };
         let left_edge = pct(left);
         vec![
-            block(left, right, area.top, area.height)
-                .class("trigger")
-                .child(tip(text.clone())),
+            block(left, right, area.top, area.height).class("trigger").child(tip(text.clone())),
             // A short trigger must stay visible on a long axis.
             segment(&left_edge, area.top - 6.0, &left_edge, area.bottom()).class("trigger-edge"),
             label(pct(at), area.top - 9.0, anchor, &text).class("note"),
@@ -142,60 +122,32 @@ impl LineChart {
             .attr("height", px(area.height))
             .class("stretched")
             .attr("aria-hidden", "true");
-        let plot = Area {
-            top: 0.0,
-            height: area.height,
-        };
+        let plot = Area { top: 0.0, height: area.height };
         for line in &self.lines {
-            let runs = runs(
-                &self.t_s,
-                &line.values,
-                |t| x.fraction(t) * SPACE,
-                |v| plot.y(y, v),
-            );
+            let runs = runs(&self.t_s, &line.values, |t| x.fraction(t) * SPACE, |v| plot.y(y, v));
             if line.filled {
                 let d: String = runs.iter().map(|run| closed(run, area.height)).collect();
-                stretched.push(
-                    El::new("path")
-                        .class(format!("fill {}", line.class))
-                        .attr("d", d),
-                );
+                stretched.push(El::new("path").class(format!("fill {}", line.class)).attr("d", d));
             }
             let d: String = runs.iter().map(|run| open(run)).collect();
-            stretched.push(
-                El::new("path")
-                    .class(format!("line {}", line.class))
-                    .attr("d", d),
-            );
+            stretched.push(El::new("path").class(format!("line {}", line.class)).attr("d", d));
         }
         stretched
     }
 
     fn levels(&self, y: Scale, area: Area) -> Vec<El> {
-        let shown = self
-            .levels
-            .iter()
-            .filter(|l| l.at >= y.low() && l.at <= y.high());
+        let shown = self.levels.iter().filter(|l| l.at >= y.low() && l.at <= y.high());
         shown
             .flat_map(|level| {
                 let at = area.y(y, level.at);
-                let text_y = if at < area.top + 16.0 {
-                    at + 14.0
-                } else {
-                    at - 5.0
-                };
+                let text_y = if at < area.top + 16.0 { at + 14.0 } else { at - 5.0 };
                 // On the side where the lines keep away from it.
                 let at_end = self.distance(y, area, at, true) > self.distance(y, area, at, false);
-                let (x, dx, anchor) = if at_end {
-                    ("100%", "-6", "end")
-                } else {
-                    ("0", "6", "start")
-                };
+                let (x, dx, anchor) =
+                    if at_end { ("100%", "-6", "end") } else { ("0", "6", "start") };
                 [
                     segment("0", at, "100%", at).class("level"),
-                    label(x, text_y, anchor, &level.name)
-                        .attr("dx", dx)
-                        .class("note halo"),
+                    label(x, text_y, anchor, &level.name).attr("dx", dx).class("note halo"),
                 ]
             })
             .collect()
@@ -206,10 +158,7 @@ impl LineChart {
         let third = self.t_s.len() / 3;
         let near = |line: &Line| {
             let (first, end) = if last {
-                (
-                    line.values.len() - third.min(line.values.len()),
-                    line.values.len(),
-                )
+                (line.values.len() - third.min(line.values.len()), line.values.len())
             } else {
                 (0, third.min(line.values.len()))
             };
@@ -229,11 +178,7 @@ impl LineChart {
                 .attr("width", "30")
                 .attr("height", "10")
                 .attr("aria-hidden", "true")
-                .child(
-                    El::new("path")
-                        .class(format!("line {}", line.class))
-                        .attr("d", "M1 5H29"),
-                );
+                .child(El::new("path").class(format!("line {}", line.class)).attr("d", "M1 5H29"));
             El::new("li").child(sample).text(line.name)
         });
         El::new("ul").class("legend").children(items)
@@ -247,23 +192,13 @@ fn runs(
     x: impl Fn(f64) -> f64,
     y: impl Fn(f64) -> f64,
 ) -> Vec<Vec<(f64, f64)>> {
-    let points: Vec<Point> = t_s
-        .iter()
-        .zip(values)
-        .map(|(t, value)| Point {
-            t: *t,
-            value: *value,
-        })
-        .collect();
+    let points: Vec<Point> =
+        t_s.iter().zip(values).map(|(t, value)| Point { t: *t, value: *value }).collect();
     let thinned = thin::min_max(&points, DRAW_BUCKETS);
     thinned
         .split(|p| p.value.is_none())
         .filter(|run| !run.is_empty())
-        .map(|run| {
-            run.iter()
-                .filter_map(|p| Some((x(p.t), y(p.value?))))
-                .collect()
-        })
+        .map(|run| run.iter().filter_map(|p| Some((x(p.t), y(p.value?)))).collect())
         .collect()
 }
 
@@ -281,14 +216,7 @@ fn closed(run: &[(f64, f64)], floor: f64) -> String {
     let (Some(first), Some(last)) = (run.first(), run.last()) else {
         return String::new();
     };
-    format!(
-        "{}L{} {}L{} {}Z",
-        open(run),
-        px(last.0),
-        px(floor),
-        px(first.0),
-        px(floor)
-    )
+    format!("{}L{} {}L{} {}Z", open(run), px(last.0), px(floor), px(first.0), px(floor))
 }
 
 /// Columns into which a line is thinned: about a pixel each on a wide screen.
@@ -299,9 +227,7 @@ mod tests {
     use super::*;
 
     fn chart(values: Vec<Option<f64>>) -> LineChart {
-        let t_s = (0..u32::try_from(values.len()).unwrap())
-            .map(|t| f64::from(t) + 0.5)
-            .collect();
+        let t_s = (0..u32::try_from(values.len()).unwrap()).map(|t| f64::from(t) + 0.5).collect();
         LineChart {
             id: "c",
             title: "Rates".into(),
@@ -318,10 +244,7 @@ mod tests {
                 filled: true,
             }],
             trigger_s: Some([1.0, 2.0]),
-            levels: vec![Level {
-                at: 90.0,
-                name: "capacity".into(),
-            }],
+            levels: vec![Level { at: 90.0, name: "capacity".into() }],
             may_be_log: false,
             least_high: 0.0,
             print_axis: format::number,
@@ -330,9 +253,7 @@ mod tests {
 
     #[test]
     fn small_chart() {
-        let markup = chart(vec![Some(80.0), Some(0.0), None, Some(100.0)])
-            .draw()
-            .to_markup();
+        let markup = chart(vec![Some(80.0), Some(0.0), None, Some(100.0)]).draw().to_markup();
         insta::assert_snapshot!(markup.replace("><", ">\n<"));
     }
 

@@ -12,25 +12,13 @@ impl Scale {
     /// From `low` to `high`; widened where it would be empty.
     pub(crate) fn linear(low: f64, high: f64) -> Self {
         let low = if low.is_finite() { low } else { 0.0 };
-        let high = if high.is_finite() && high > low {
-            high
-        } else {
-            low + 1.0
-        };
-        Self {
-            low,
-            high,
-            log: false,
-        }
+        let high = if high.is_finite() && high > low { high } else { low + 1.0 };
+        Self { low, high, log: false }
     }
 
     /// From zero to a round number at or above `high`.
     pub(crate) fn from_zero(high: f64) -> Self {
-        let high = if high.is_finite() && high > 0.0 {
-            high
-        } else {
-            1.0
-        };
+        let high = if high.is_finite() && high > 0.0 { high } else { 1.0 };
         let step = nice_step(high / 4.0);
         Self::linear(0.0, (high * (1.0 - 1e-9) / step).ceil() * step)
     }
@@ -55,11 +43,7 @@ impl Scale {
         if low.is_finite() && high / low > 1000.0 {
             let floor = low.max(high * 1e-6).log10().floor();
             let ceiling = (high * (1.0 - 1e-9)).log10().ceil();
-            Self {
-                low: 10_f64.powf(floor),
-                high: 10_f64.powf(ceiling),
-                log: true,
-            }
+            Self { low: 10_f64.powf(floor), high: 10_f64.powf(ceiling), log: true }
         } else {
             Self::from_zero(high)
         }
@@ -84,11 +68,7 @@ impl Scale {
         } else {
             (value - self.low) / (self.high - self.low)
         };
-        if fraction.is_finite() {
-            fraction.clamp(0.0, 1.0)
-        } else {
-            0.0
-        }
+        if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 }
     }
 
     /// Round values, about `count` of them (on a logarithmic axis one per decade).
@@ -119,10 +99,7 @@ fn nice_step(wish: f64) -> f64 {
     }
     let power = 10_f64.powf(wish.log10().floor());
     let digit = wish / power;
-    let nice = [1.0, 2.0, 5.0]
-        .into_iter()
-        .find(|n| digit <= n * 1.000_001)
-        .unwrap_or(10.0);
+    let nice = [1.0, 2.0, 5.0].into_iter().find(|n| digit <= n * 1.000_001).unwrap_or(10.0);
     nice * power
 }
 
@@ -132,10 +109,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(
-            Scale::linear(0.0, 330.0).ticks(6),
-            [0.0, 100.0, 200.0, 300.0]
-        );
+        assert_eq!(Scale::linear(0.0, 330.0).ticks(6), [0.0, 100.0, 200.0, 300.0]);
         assert_eq!(
             Scale::linear(30.0, 182.0).ticks(8),
             [40.0, 60.0, 80.0, 100.0, 120.0, 140.0, 160.0, 180.0]
@@ -156,22 +130,12 @@ mod tests {
 
     #[test]
     fn nothing_hostile_gives_nan_or_hangs() {
-        let hostile = [
-            f64::NAN,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            0.0,
-            -1.0,
-            1e300,
-            1e-300,
-        ];
+        let hostile = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 1e300, 1e-300];
         for a in hostile {
             for b in hostile {
-                for scale in [
-                    Scale::linear(a, b),
-                    Scale::from_zero(b),
-                    Scale::fitting([a, b].into_iter()),
-                ] {
+                for scale in
+                    [Scale::linear(a, b), Scale::from_zero(b), Scale::fitting([a, b].into_iter())]
+                {
                     assert!(scale.ticks(8).len() <= 50);
                     for v in hostile {
                         let f = scale.fraction(v);

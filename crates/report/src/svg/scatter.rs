@@ -35,16 +35,10 @@ impl Scatter {
 
     pub(crate) fn draw(&self) -> Vec<El> {
         let ends = |interval: Option<[f64; 2]>| interval.into_iter().flatten();
-        let xs: Vec<f64> = self
-            .spots
-            .iter()
-            .flat_map(|s| ends(s.x_interval).chain([s.x]))
-            .collect();
-        let ys: Vec<f64> = self
-            .spots
-            .iter()
-            .flat_map(|s| ends(s.y_interval).chain([s.y]))
-            .collect();
+        let xs: Vec<f64> =
+            self.spots.iter().flat_map(|s| ends(s.x_interval).chain([s.x])).collect();
+        let ys: Vec<f64> =
+            self.spots.iter().flat_map(|s| ends(s.y_interval).chain([s.y])).collect();
         let x = Scale::around_zero(xs.iter().copied());
         let y = Scale::around_zero(ys.iter().copied());
 
@@ -56,11 +50,8 @@ impl Scatter {
         shapes.push(label("0", AREA.top - 12.0, "start", self.y_name).class("note"));
         shapes.push(label("100%", AREA.bottom() + 36.0, "end", self.x_name).class("note"));
 
-        let places: Vec<(f64, f64)> = self
-            .spots
-            .iter()
-            .map(|s| (x.fraction(s.x), AREA.y(y, s.y)))
-            .collect();
+        let places: Vec<(f64, f64)> =
+            self.spots.iter().map(|s| (x.fraction(s.x), AREA.y(y, s.y))).collect();
         for (spot, (fraction, at_y)) in self.spots.iter().zip(&places) {
             shapes.extend(whiskers(spot, x, y, *fraction, *at_y));
         }
@@ -75,10 +66,7 @@ impl Scatter {
 fn mark(spot: &Spot, (fraction, y): (f64, f64), dx: f64, dy: f64) -> El {
     let at = pct(fraction);
     let shift = format!("translate({} 0)", px(dx));
-    let mut group = El::new("g")
-        .class("spot")
-        .attr("tabindex", "-1")
-        .child(tip(&*spot.says));
+    let mut group = El::new("g").class("spot").attr("tabindex", "-1").child(tip(&*spot.says));
     if dy.abs() > 8.0 {
         // In a frame of its own at the dot, so that both ends are in pixels.
         let leader = segment("0", 0.0, &px(dx * 0.6), dy * 0.8).class("pole");
@@ -126,39 +114,22 @@ fn beside(dots: &[(f64, f64)]) -> Vec<(f64, f64)> {
             };
             inside
                 && WIDTHS_PX.iter().all(|w| {
-                    dots.iter()
-                        .all(|(ox, oy)| clear(*w, *ox, 0.0, *oy, DOT_PX + 7.0))
-                        && taken
-                            .iter()
-                            .all(|(ox, shift, oy)| clear(*w, *ox, *shift, *oy, 14.0))
+                    dots.iter().all(|(ox, oy)| clear(*w, *ox, 0.0, *oy, DOT_PX + 7.0))
+                        && taken.iter().all(|(ox, shift, oy)| clear(*w, *ox, *shift, *oy, 14.0))
                 })
         };
         let offsets = (0..50_u32).flat_map(|step| {
             let away = f64::from(step) * 4.0;
-            [
-                (BESIDE_PX, -away),
-                (-BESIDE_PX, -away),
-                (BESIDE_PX, away),
-                (-BESIDE_PX, away),
-            ]
+            [(BESIDE_PX, -away), (-BESIDE_PX, -away), (BESIDE_PX, away), (-BESIDE_PX, away)]
         });
-        let (dx, dy) = offsets
-            .into_iter()
-            .find(|(dx, dy)| free(*dx, *dy))
-            .unwrap_or((BESIDE_PX, 0.0));
+        let (dx, dy) =
+            offsets.into_iter().find(|(dx, dy)| free(*dx, *dy)).unwrap_or((BESIDE_PX, 0.0));
         taken.push((*x, dx, y + dy));
     }
-    taken
-        .iter()
-        .zip(dots)
-        .map(|((_, dx, at), (_, y))| (*dx, at - y))
-        .collect()
+    taken.iter().zip(dots).map(|((_, dx, at), (_, y))| (*dx, at - y)).collect()
 }
 
-const AREA: Area = Area {
-    top: 28.0,
-    height: 240.0,
-};
+const AREA: Area = Area { top: 28.0, height: 240.0 };
 const DOT_PX: f64 = 5.0;
 const BESIDE_PX: f64 = 13.0;
 /// Widths of the plot, from a phone to the widest page.
@@ -173,10 +144,7 @@ mod tests {
         let offsets = beside(&[(0.5, 60.0); 9]);
         for (i, (ax, ay)) in offsets.iter().enumerate() {
             for (bx, by) in &offsets[..i] {
-                assert!(
-                    (ax - bx).abs() >= 14.0 || (ay - by).abs() >= 14.0,
-                    "{offsets:?}"
-                );
+                assert!((ax - bx).abs() >= 14.0 || (ay - by).abs() >= 14.0, "{offsets:?}");
             }
         }
     }

@@ -32,16 +32,8 @@ fn reports_work_in_a_browser() {
         for width in [PHONE, DESK] {
             let seen = browser.open(page, width);
             seen.assert_fine(name);
-            assert_eq!(
-                seen.probe("overlaps"),
-                "",
-                "{name} at {width}: labels cover each other"
-            );
-            assert_eq!(
-                seen.probe("clipped"),
-                "",
-                "{name} at {width}: labels leave their figure"
-            );
+            assert_eq!(seen.probe("overlaps"), "", "{name} at {width}: labels cover each other");
+            assert_eq!(seen.probe("clipped"), "", "{name} at {width}: labels leave their figure");
             assert!(
                 seen.probe("readout").contains('s'),
                 "{name} at {width}: arrow keys read nothing: {:?}",
@@ -60,11 +52,7 @@ fn hostile_reports_stay_harmless_in_a_browser() {
         for width in [PHONE, DESK] {
             let seen = browser.open(&page, width);
             seen.assert_fine(&name);
-            assert_eq!(
-                seen.probe("scripts"),
-                "2",
-                "{name}: one script of ours and the probe"
-            );
+            assert_eq!(seen.probe("scripts"), "2", "{name}: one script of ours and the probe");
         }
     }
 }
@@ -78,40 +66,22 @@ fn a_broken_page_is_noticed() {
     let page = simulate_html(&samples::calm());
 
     let thrown = page.replace("</body>", "<script nonce=\"damper\">null.x</script></body>");
-    assert!(
-        !browser.open(&thrown, DESK).console.is_empty(),
-        "an exception must be heard"
-    );
+    assert!(!browser.open(&thrown, DESK).console.is_empty(), "an exception must be heard");
 
-    let logged = page.replace(
-        "</body>",
-        "<script nonce=\"damper\">console.error('x')</script></body>",
-    );
-    assert!(
-        !browser.open(&logged, DESK).console.is_empty(),
-        "console.error must be heard"
-    );
+    let logged =
+        page.replace("</body>", "<script nonce=\"damper\">console.error('x')</script></body>");
+    assert!(!browser.open(&logged, DESK).console.is_empty(), "console.error must be heard");
 
     let smuggled = page.replace("</body>", "<script>document.title = 'x'</script></body>");
-    assert!(
-        !browser.open(&smuggled, DESK).console.is_empty(),
-        "the policy must refuse it"
-    );
+    assert!(!browser.open(&smuggled, DESK).console.is_empty(), "the policy must refuse it");
 
     let wide = page
         .replace("<main>", "<main><pre>".to_owned().as_str())
         .replace("<pre>", &format!("<pre>{}</pre>", "x".repeat(900)));
-    assert_eq!(
-        browser.open(&wide, PHONE).probe("overflow"),
-        "yes",
-        "overflow must be seen"
-    );
+    assert_eq!(browser.open(&wide, PHONE).probe("overflow"), "yes", "overflow must be seen");
 
     let still = page.replace("data-damper", "data-other");
-    assert!(
-        !browser.open(&still, DESK).ready,
-        "a page whose script did not run must be seen"
-    );
+    assert!(!browser.open(&still, DESK).ready, "a page whose script did not run must be seen");
 }
 
 struct Browser {
@@ -135,39 +105,17 @@ impl Seen {
     #[track_caller]
     fn assert_fine(&self, name: &str) {
         let width = self.width;
-        assert_eq!(
-            self.console,
-            Vec::<String>::new(),
-            "{name} at {width}: console"
-        );
-        assert!(
-            self.ready,
-            "{name} at {width}: the script did not run to its end"
-        );
-        assert_eq!(
-            self.probe("width"),
-            width.to_string(),
-            "{name}: width of the window"
-        );
-        assert_eq!(
-            self.probe("overflow"),
-            "no",
-            "{name} at {width}: the page scrolls sideways"
-        );
+        assert_eq!(self.console, Vec::<String>::new(), "{name} at {width}: console");
+        assert!(self.ready, "{name} at {width}: the script did not run to its end");
+        assert_eq!(self.probe("width"), width.to_string(), "{name}: width of the window");
+        assert_eq!(self.probe("overflow"), "no", "{name} at {width}: the page scrolls sideways");
     }
 }
 
 impl Browser {
     fn find() -> Option<Self> {
-        let named = std::env::var_os("CHROMIUM")
-            .map(PathBuf::from)
-            .filter(|p| p.is_file());
-        let names = [
-            "chromium",
-            "chromium-browser",
-            "google-chrome",
-            "chrome-headless-shell",
-        ];
+        let named = std::env::var_os("CHROMIUM").map(PathBuf::from).filter(|p| p.is_file());
+        let names = ["chromium", "chromium-browser", "google-chrome", "chrome-headless-shell"];
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found = named.or_else(|| {
             std::env::split_paths(&path)
@@ -176,10 +124,7 @@ impl Browser {
         });
         if found.is_none() {
             let required = std::env::var("DAMPER_REQUIRE_BROWSER").is_ok_and(|v| v == "1");
-            assert!(
-                !required,
-                "DAMPER_REQUIRE_BROWSER=1, and no chromium in PATH or $CHROMIUM"
-            );
+            assert!(!required, "DAMPER_REQUIRE_BROWSER=1, and no chromium in PATH or $CHROMIUM");
             // Past the capture of the test runner, which would keep a passing test quiet.
             let _ = writeln!(
                 std::io::stderr(),
@@ -195,22 +140,13 @@ impl Browser {
         let dir = tempfile::tempdir().expect("a directory for the profile");
         let file = dir.path().join("report.html");
         let probe = format!("<script nonce=\"damper\">{PROBE}</script></body>");
-        let inner = page
-            .replace("</body>", &probe)
-            .replace('&', "&amp;")
-            .replace('"', "&quot;");
-        let outer = FRAME
-            .replace("WIDTH", &width.to_string())
-            .replace("PAGE", &inner);
+        let inner = page.replace("</body>", &probe).replace('&', "&amp;").replace('"', "&quot;");
+        let outer = FRAME.replace("WIDTH", &width.to_string()).replace("PAGE", &inner);
         std::fs::write(&file, outer).expect("the page is written");
         let (dom, log) = self.run(&file, dir.path());
         Seen {
             width,
-            console: log
-                .lines()
-                .filter(|l| l.contains("CONSOLE"))
-                .map(str::to_owned)
-                .collect(),
+            console: log.lines().filter(|l| l.contains("CONSOLE")).map(str::to_owned).collect(),
             ready: root(&dom).contains("data-damper=\"ready\""),
             probes: probes(&dom),
         }
@@ -243,11 +179,7 @@ impl Browser {
         let dom = drain(child.stdout.take().expect("piped"));
         let log = drain(child.stderr.take().expect("piped"));
         for _ in 0..1200 {
-            if child
-                .try_wait()
-                .expect("the browser can be waited for")
-                .is_some()
-            {
+            if child.try_wait().expect("the browser can be waited for").is_some() {
                 return (dom.join().expect("read"), log.join().expect("read"));
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -260,8 +192,7 @@ impl Browser {
 fn drain(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes)
-            .expect("the browser's output is read");
+        from.read_to_end(&mut bytes).expect("the browser's output is read");
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }

@@ -145,11 +145,7 @@ fn run(dice: &mut Dice) -> Simulation {
     };
     let over_time = |d: &mut Dice| ServiceSeries {
         attempts_rps: d.numbers(),
-        queue_delay_s: d
-            .numbers()
-            .into_iter()
-            .map(|v| (v != 1.0).then_some(v))
-            .collect(),
+        queue_delay_s: d.numbers().into_iter().map(|v| (v != 1.0).then_some(v)).collect(),
         queue: d.list(2000, Dice::count),
         rejected_rps: d.numbers(),
         wasted: d.numbers(),
@@ -157,19 +153,12 @@ fn run(dice: &mut Dice) -> Simulation {
     let series = Series {
         interval_s: dice.number(),
         trigger_s: (dice.below(2) == 0).then(|| dice.pair()),
-        t_s: if dice.below(2) == 0 {
-            dice.numbers()
-        } else {
-            (0..2000).map(f64::from).collect()
-        },
+        t_s: if dice.below(2) == 0 { dice.numbers() } else { (0..2000).map(f64::from).collect() },
         offered_rps: dice.numbers(),
         attempts_rps: dice.numbers(),
         goodput_rps: dice.numbers(),
         throughput_rps: dice.numbers(),
-        services: dice
-            .list(3, |d| (d.name(), over_time(d)))
-            .into_iter()
-            .collect(),
+        services: dice.list(3, |d| (d.name(), over_time(d))).into_iter().collect(),
     };
     Simulation {
         state: state(dice),
@@ -179,10 +168,7 @@ fn run(dice: &mut Dice) -> Simulation {
         measured_s: dice.number(),
         classes: dice.list(3, |d| (d.name(), class(d))).into_iter().collect(),
         class_order: dice.list(3, Dice::name),
-        services: dice
-            .list(5, |d| (d.name(), service(d)))
-            .into_iter()
-            .collect(),
+        services: dice.list(5, |d| (d.name(), service(d))).into_iter().collect(),
         service_order: dice.list(3, Dice::name),
         calls_per_request: dice.number(),
         calls_per_success: dice.maybe(),
@@ -193,15 +179,7 @@ fn run(dice: &mut Dice) -> Simulation {
 }
 
 fn state(dice: &mut Dice) -> String {
-    dice.one_of(&[
-        "stable",
-        "vulnerable",
-        "overloaded",
-        "metastable",
-        "",
-        "<i>",
-    ])
-    .to_owned()
+    dice.one_of(&["stable", "vulnerable", "overloaded", "metastable", "", "<i>"]).to_owned()
 }
 
 fn headroom(dice: &mut Dice) -> Headroom {
@@ -249,10 +227,7 @@ pub fn pages() -> Vec<(String, String)> {
     let mut pages = Vec::new();
     for seed in 1..=2 {
         let mut dice = Dice(seed);
-        pages.push((
-            format!("hostile headroom {seed}"),
-            headroom_html(&headroom(&mut dice)),
-        ));
+        pages.push((format!("hostile headroom {seed}"), headroom_html(&headroom(&mut dice))));
     }
     let mut dice = Dice(99);
     let result = Simulate {
@@ -262,14 +237,8 @@ pub fn pages() -> Vec<(String, String)> {
         graph: graph(&mut dice),
     };
     pages.push(("hostile simulate".to_owned(), simulate_html(&result)));
-    pages.push((
-        "empty headroom".to_owned(),
-        headroom_html(&Headroom::default()),
-    ));
-    pages.push((
-        "empty simulate".to_owned(),
-        simulate_html(&Simulate::default()),
-    ));
+    pages.push(("empty headroom".to_owned(), headroom_html(&Headroom::default())));
+    pages.push(("empty simulate".to_owned(), simulate_html(&Simulate::default())));
     pages
 }
 
@@ -278,32 +247,14 @@ pub fn pages() -> Vec<(String, String)> {
 fn assert_harmless(seed: u64, page: &str) {
     let (head, body) = page.split_once("<body>").expect("a body");
     assert_eq!(head.matches("<style").count(), 1, "seed {seed}");
-    let visible = body
-        .rsplit_once("<script nonce=\"damper\">")
-        .expect("our script")
-        .0;
-    for bad in [
-        "NaN",
-        "Infinity",
-        "<script>",
-        "<img",
-        "onerror=alert(1)>",
-        "<i>",
-        "\0",
-    ] {
+    let visible = body.rsplit_once("<script nonce=\"damper\">").expect("our script").0;
+    for bad in ["NaN", "Infinity", "<script>", "<img", "onerror=alert(1)>", "<i>", "\0"] {
         assert!(!visible.contains(bad), "seed {seed}: {bad:?} in the page");
     }
     for number in ["=\"inf", "=\"-inf", "inf%", ">inf", " inf"] {
-        assert!(
-            !visible.contains(number),
-            "seed {seed}: {number:?} in the page"
-        );
+        assert!(!visible.contains(number), "seed {seed}: {number:?} in the page");
     }
-    assert_eq!(
-        page.matches("</script>").count(),
-        page.matches("<script ").count(),
-        "seed {seed}"
-    );
+    assert_eq!(page.matches("</script>").count(), page.matches("<script ").count(), "seed {seed}");
     balanced(seed, visible);
 }
 
@@ -313,11 +264,7 @@ fn balanced(seed: u64, markup: &str) {
     let mut open: Vec<&str> = vec![];
     for piece in markup.split('<').skip(1) {
         let (tag, _) = piece.split_once('>').expect("a tag ends");
-        let name = tag
-            .trim_start_matches('/')
-            .split([' ', '/', '>'])
-            .next()
-            .unwrap_or_default();
+        let name = tag.trim_start_matches('/').split([' ', '/', '>']).next().unwrap_or_default();
         if tag.starts_with('/') {
             assert_eq!(open.pop(), Some(name), "seed {seed}: </{name}>");
         } else if !tag.ends_with('/') && !["br", "wbr", "meta", "link"].contains(&name) {

@@ -1,11 +1,6 @@
 //! The report as its readers see it: hostile values, and a real browser.
 #![allow(missing_docs, unreachable_pub, dead_code)]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod browser;
 mod hostile;

@@ -7,28 +7,15 @@ use crate::samples;
 
 #[test]
 fn the_same_result_gives_the_same_page() {
-    assert_eq!(
-        headroom_html(&samples::retry_storm()),
-        headroom_html(&samples::retry_storm())
-    );
+    assert_eq!(headroom_html(&samples::retry_storm()), headroom_html(&samples::retry_storm()));
 }
 
 #[test]
 fn nothing_comes_from_the_network() {
-    for page in [
-        headroom_html(&samples::five_layers()),
-        simulate_html(&samples::hotel()),
-    ] {
+    for page in [headroom_html(&samples::five_layers()), simulate_html(&samples::hotel())] {
         assert!(page.contains("default-src &#39;none&#39;"));
         let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
-        for word in [
-            "http://",
-            "https://",
-            "@import",
-            "src=",
-            "fetch(",
-            "XMLHttpRequest",
-        ] {
+        for word in ["http://", "https://", "@import", "src=", "fetch(", "XMLHttpRequest"] {
             assert!(!without_namespace.contains(word), "{word}");
         }
     }
@@ -58,11 +45,8 @@ fn every_chart_has_a_role_a_name_and_a_description() {
     assert_eq!(page.matches("-title\">").count(), charts);
     assert_eq!(page.matches("<desc id=").count(), charts);
     assert!(page.matches("<details").count() >= charts - 1);
-    let mut ids: Vec<&str> = page
-        .split(" id=\"")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next())
-        .collect();
+    let mut ids: Vec<&str> =
+        page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let all = ids.len();
     ids.sort_unstable();
     ids.dedup();
@@ -105,12 +89,7 @@ fn ten_thousand_points_make_a_page_that_can_be_mailed() {
 #[test]
 fn sixty_nodes_are_drawn_and_sixty_one_are_listed() {
     let graph = |n: usize| Graph {
-        nodes: (0..n)
-            .map(|i| Node {
-                name: format!("service-{i}"),
-                ..Node::default()
-            })
-            .collect(),
+        nodes: (0..n).map(|i| Node { name: format!("service-{i}"), ..Node::default() }).collect(),
         edges: (1..n)
             .map(|i| GraphEdge {
                 from: format!("service-{}", i / 3),
@@ -119,12 +98,7 @@ fn sixty_nodes_are_drawn_and_sixty_one_are_listed() {
             })
             .collect(),
     };
-    let page = |n| {
-        headroom_html(&Headroom {
-            graph: graph(n),
-            ..Headroom::default()
-        })
-    };
+    let page = |n| headroom_html(&Headroom { graph: graph(n), ..Headroom::default() });
     assert!(page(60).contains("id=\"call-graph\""));
     assert!(page(61).contains("too many to draw") && !page(61).contains("id=\"call-graph\""));
 }
@@ -133,29 +107,20 @@ fn sixty_nodes_are_drawn_and_sixty_one_are_listed() {
 #[test]
 fn colours_are_told_apart_from_their_ground() {
     let css = include_str!("../../src/assets/report.css");
-    let dark_at = css
-        .find("prefers-color-scheme: dark")
-        .expect("a dark theme");
+    let dark_at = css.find("prefers-color-scheme: dark").expect("a dark theme");
     let print_at = css.find("@media print").expect("a print theme");
-    for (theme, part) in [
-        ("light", &css[..dark_at]),
-        ("dark", &css[dark_at..]),
-        ("print", &css[print_at..]),
-    ] {
+    for (theme, part) in
+        [("light", &css[..dark_at]), ("dark", &css[dark_at..]), ("print", &css[print_at..])]
+    {
         let colour = |name: &str| {
-            let at = part
-                .find(&format!("--{name}:"))
-                .unwrap_or_else(|| panic!("{theme} {name}"));
+            let at = part.find(&format!("--{name}:")).unwrap_or_else(|| panic!("{theme} {name}"));
             let value = part[at..].split([':', ';']).nth(1).expect("a value").trim();
             luminance(value)
         };
         let check = |front: &str, back: &str, least: f64| {
             let (a, b) = (colour(front), colour(back));
             let ratio = (a.max(b) + 0.05) / (a.min(b) + 0.05);
-            assert!(
-                ratio >= least,
-                "{theme}: {front} on {back} is {ratio:.2}, wanted {least}"
-            );
+            assert!(ratio >= least, "{theme}: {front} on {back} is {ratio:.2}, wanted {least}");
         };
         for back in ["paper", "card"] {
             for front in ["ink", "muted", "link"] {
@@ -172,14 +137,7 @@ fn colours_are_told_apart_from_their_ground() {
         check("heat-4-ink", "heat-4", 4.5);
         check("ink", "code", 4.5);
         check("attempts", "card", 4.5);
-        for mark in [
-            "good",
-            "offered",
-            "throughput",
-            "edge",
-            "level",
-            "trigger-edge",
-        ] {
+        for mark in ["good", "offered", "throughput", "edge", "level", "trigger-edge"] {
             check(mark, "card", 3.0);
         }
     }
@@ -187,18 +145,11 @@ fn colours_are_told_apart_from_their_ground() {
 
 fn luminance(hex: &str) -> f64 {
     let hex = hex.trim_start_matches('#');
-    let wide: String = if hex.len() == 3 {
-        hex.chars().flat_map(|c| [c, c]).collect()
-    } else {
-        hex.to_owned()
-    };
+    let wide: String =
+        if hex.len() == 3 { hex.chars().flat_map(|c| [c, c]).collect() } else { hex.to_owned() };
     let channel = |i: usize| {
         let value = f64::from(u8::from_str_radix(&wide[i..i + 2], 16).expect("hex")) / 255.0;
-        if value <= 0.04045 {
-            value / 12.92
-        } else {
-            ((value + 0.055) / 1.055).powf(2.4)
-        }
+        if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
     };
     0.2126 * channel(0) + 0.7152 * channel(2) + 0.0722 * channel(4)
 }

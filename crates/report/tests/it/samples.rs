@@ -55,13 +55,7 @@ pub fn five_layers() -> Headroom {
         let amplification = 3_f64.powi(depth as i32 + 1);
         let capacity = (pair[1] == "store").then_some(3000.0);
         nodes.push(node(pair[1], "service", capacity, Some(amplification)));
-        edges.push(edge(
-            pair[0],
-            pair[1],
-            &[2],
-            Some(100.0 * amplification),
-            true,
-        ));
+        edges.push(edge(pair[0], pair[1], &[2], Some(100.0 * amplification), true));
     }
     let mut result = retry_storm();
     result.origin = origin("five-layers", "examples/five-layers.yaml");
@@ -167,12 +161,7 @@ fn origin(system: &str, file: &str) -> Origin {
 }
 
 fn node(name: &str, kind: &str, capacity_rps: Option<f64>, amplification: Option<f64>) -> Node {
-    Node {
-        name: name.into(),
-        kind: kind.into(),
-        capacity_rps,
-        amplification,
-    }
+    Node { name: name.into(), kind: kind.into(), capacity_rps, amplification }
 }
 
 fn edge(from: &str, to: &str, limit: &[u32], rate: Option<f64>, in_loop: bool) -> GraphEdge {
@@ -231,13 +220,7 @@ fn remedies() -> Vec<Remedy> {
             0.999_6,
             "bounds it: refuses instead of letting wait",
         ),
-        remedy(
-            "no retry",
-            &["policies.default.retry.limit=0"],
-            Some(296.1),
-            0.99,
-            "breaks it",
-        ),
+        remedy("no retry", &["policies.default.retry.limit=0"], Some(296.1), 0.99, "breaks it"),
         remedy(
             "last in, first out",
             &["services.db.order=lifo"],
@@ -281,27 +264,17 @@ fn storm_run(
     seconds: u32,
 ) -> Simulation {
     let outage = if amplification > 100.0 { 30.0 } else { 2.0 };
-    let mut series = Series {
-        interval_s: 1.0,
-        trigger_s: Some([60.0, 60.0 + outage]),
-        ..Series::default()
-    };
+    let mut series =
+        Series { interval_s: 1.0, trigger_s: Some([60.0, 60.0 + outage]), ..Series::default() };
     let (mut queue, mut service) = (0.0_f64, ServiceSeries::default());
     for second in 0..seconds {
         let t = f64::from(second);
         let wave = ((t * 12.9898).sin() * 43_758.547).fract() * 0.06;
         let offered = load * (1.0 + wave);
         let late = queue / capacity > 1.0;
-        let attempts = if late {
-            offered * amplification
-        } else {
-            offered
-        };
-        let served = if (60.0..60.0 + outage).contains(&t) {
-            0.0
-        } else {
-            capacity.min(queue + attempts)
-        };
+        let attempts = if late { offered * amplification } else { offered };
+        let served =
+            if (60.0..60.0 + outage).contains(&t) { 0.0 } else { capacity.min(queue + attempts) };
         queue = (queue + attempts - served).max(0.0);
         let waiting = queue.max(1.0 + wave * 20.0).max(0.0);
         series.t_s.push(t);
@@ -317,9 +290,7 @@ fn storm_run(
         series.throughput_rps.push(served);
         service.attempts_rps.push(attempts);
         service.queue.push(waiting as u64);
-        service
-            .queue_delay_s
-            .push((served > 0.0).then_some(0.02 + queue / capacity));
+        service.queue_delay_s.push((served > 0.0).then_some(0.02 + queue / capacity));
         service.rejected_rps.push(0.0);
         service.wasted.push(if late { 0.98 } else { 0.0 });
     }
@@ -402,13 +373,7 @@ pub fn tangle() -> Simulate {
     }));
     let mut edges = vec![edge("client", "service-0", &[2, 0], Some(500.0), false)];
     edges.extend((1..30).map(|i| {
-        edge(
-            &name((i - 1) / 3),
-            &name(i),
-            &[i as u32 % 4],
-            Some(500.0 / i as f64),
-            i % 7 == 0,
-        )
+        edge(&name((i - 1) / 3), &name(i), &[i as u32 % 4], Some(500.0 / i as f64), i % 7 == 0)
     }));
     edges.extend(
         [(0, 25), (1, 17), (2, 2), (17, 5), (26, 8), (12, 3)]

@@ -167,13 +167,7 @@ pub fn headroom(
     if options.remedies
         && let (Some(looped), Some(hidden)) = (&result.looped, result.hidden)
     {
-        let base = Base {
-            file,
-            system: &system,
-            probe: &probe,
-            looped,
-            hidden: hidden.mean,
-        };
+        let base = Base { file, system: &system, probe: &probe, looped, hidden: hidden.mean };
         result.remedies = base.try_remedies(options, control);
     }
     result.requests = probe.requests.load(Ordering::Relaxed);
@@ -215,9 +209,7 @@ impl Probe {
         let ceiling = worst::ceiling(system).ok_or(HeadroomError::NoCapacity)?;
         let plan = Plan::new(system);
         let mut recover = Conditions::of(&plan);
-        let (_, trigger_end) = recover
-            .trigger_span(&plan)
-            .ok_or(HeadroomError::NoTrigger)?;
+        let (_, trigger_end) = recover.trigger_span(&plan).ok_or(HeadroomError::NoTrigger)?;
         if recover.watch == 0 {
             return Err(HeadroomError::NoWatch);
         }
@@ -226,9 +218,7 @@ impl Probe {
         recover.end = trigger_end.saturating_add(recover.watch.saturating_mul(8));
         // Long enough for a queue that grows by 1 % to show, and for its fluctuations.
         let seconds = (200_000.0 / ceiling).clamp(60.0, 300.0);
-        let length = Nanos::from_secs_f64(seconds)
-            .0
-            .max(10 * plan.loop_time().min(recover.watch));
+        let length = Nanos::from_secs_f64(seconds).0.max(10 * plan.loop_time().min(recover.watch));
         let sustain = Conditions {
             trigger: None,
             end: recover.warmup.saturating_add(length),
@@ -236,14 +226,7 @@ impl Probe {
             ..recover.clone()
         };
         let guess = worst::hidden(system).unwrap_or(ceiling).min(ceiling);
-        Ok(Self {
-            plan,
-            recover,
-            sustain,
-            ceiling,
-            guess,
-            requests: AtomicU64::new(0),
-        })
+        Ok(Self { plan, recover, sustain, ceiling, guess, requests: AtomicU64::new(0) })
     }
 
     fn run(
@@ -272,10 +255,7 @@ impl Probe {
     }
 
     fn at(&self, conditions: &Conditions, load: f64) -> Conditions {
-        Conditions {
-            load_factors: self.factors(load),
-            ..conditions.clone()
-        }
+        Conditions { load_factors: self.factors(load), ..conditions.clone() }
     }
 
     fn sustains(&self, load: f64, replication: u32, control: &Control<'_>) -> bool {
@@ -318,17 +298,7 @@ impl Probe {
         control: &Control<'_>,
     ) -> Option<Found> {
         let holds = |load: f64, replication: u32| self.recovers(load, replication, control);
-        search(
-            &Search {
-                holds: &holds,
-                guess,
-                ceiling,
-                resolution,
-                replications,
-                name,
-            },
-            control,
-        )
+        search(&Search { holds: &holds, guess, ceiling, resolution, replications, name }, control)
     }
 
     fn measure(&self, result: &mut Headroom, options: &HeadroomOptions, control: &Control<'_>) {
@@ -362,17 +332,11 @@ impl Probe {
             &self.plan,
             &conditions,
             1,
-            &Control {
-                stop: control.stop,
-                progress: &|_, _, _| {},
-            },
+            &Control { stop: control.stop, progress: &|_, _, _| {} },
         );
         self.requests.fetch_add(shown.requests, Ordering::Relaxed);
         if shown.verdict().state != State::Stable {
-            let after = self
-                .recover
-                .trigger_span(&self.plan)
-                .map_or(0, |(_, end)| end);
+            let after = self.recover.trigger_span(&self.plan).map_or(0, |(_, end)| end);
             result.looped = loops::find(&self.plan, &shown, after);
         }
         result.shown = Some(shown);
@@ -406,44 +370,28 @@ struct Base<'a> {
 
 impl Base<'_> {
     fn try_remedies(&self, options: &HeadroomOptions, control: &Control<'_>) -> Vec<Priced> {
-        let context = Context {
-            file: self.file,
-            system: self.system,
-            looped: self.looped,
-        };
-        let proposals: Vec<_> = REMEDIES
-            .iter()
-            .filter_map(|r| (r.propose)(&context).map(|set| (r, set)))
-            .collect();
+        let context = Context { file: self.file, system: self.system, looped: self.looped };
+        let proposals: Vec<_> =
+            REMEDIES.iter().filter_map(|r| (r.propose)(&context).map(|set| (r, set))).collect();
         let load = self.hidden / 2.0;
         let n = options.remedy_replications.max(1);
         let before = self.probe.success(load, n, control);
         let total = proposals.len() as u64;
         let done = AtomicU64::new(0);
         (control.progress)("remedies", 0, total);
-        let quiet = Control {
-            stop: control.stop,
-            progress: &|_, _, _| {},
-        };
+        let quiet = Control { stop: control.stop, progress: &|_, _, _| {} };
         let mut priced: Vec<Priced> = proposals
             .into_par_iter()
             .filter_map(|(remedy, set)| {
                 let mut file = self.file.clone();
-                let system = set
-                    .iter()
-                    .all(|s| file.set(s).is_ok())
-                    .then(|| file.lower().ok())
-                    .flatten()?;
+                let system =
+                    set.iter().all(|s| file.set(s).is_ok()).then(|| file.lower().ok()).flatten()?;
                 let probe = Probe::new(&constant_load(&system, &mut Vec::new())).ok()?;
                 let advertised = probe.find_advertised(1, 0.01, "", &quiet);
                 let hidden = advertised.and_then(|top| {
                     let ceiling = top.estimate.mean * 0.98;
                     let found = probe.find_hidden(probe.guess, ceiling, n, 0.02, "", &quiet)?;
-                    Some(if found.at_ceiling {
-                        top.estimate
-                    } else {
-                        found.estimate
-                    })
+                    Some(if found.at_ceiling { top.estimate } else { found.estimate })
                 });
                 let after = probe.success(load, n, &quiet);
                 self.probe
@@ -465,9 +413,7 @@ impl Base<'_> {
         // Within the resolution of the search two remedies are worth the same: cheaper first.
         let worth = |p: &Priced| p.hidden.map_or(i64::MIN, |h| (h.mean.ln() / 0.05) as i64);
         priced.sort_by(|a, b| {
-            worth(b)
-                .cmp(&worth(a))
-                .then_with(|| b.gain.mean.total_cmp(&a.gain.mean))
+            worth(b).cmp(&worth(a)).then_with(|| b.gain.mean.total_cmp(&a.gain.mean))
         });
         priced
     }

@@ -48,10 +48,7 @@ pub(crate) fn find(plan: &Plan, run: &Simulated, from: u64) -> Option<Sustaining
     let mut worst: Option<(f64, usize, f64, f64)> = None;
     for (shown, (s, _)) in limited.enumerate() {
         let sum = |f: &dyn Fn(&crate::ServicePoint) -> f64| -> f64 {
-            late.iter()
-                .filter_map(|p| p.services.get(shown))
-                .map(f)
-                .sum()
+            late.iter().filter_map(|p| p.services.get(shown)).map(f).sum()
         };
         let needed = offered * plan.floor_of(ServiceId(s as u32));
         let amplification = sum(&|p| p.attempts as f64) / needed.max(1.0);
@@ -107,12 +104,7 @@ fn on_the_way(system: &System, service: ServiceId) -> Vec<(Caller, Target)> {
             }
         }
         Work::Routes(_) => {
-            found = system
-                .policies
-                .edges
-                .iter()
-                .map(|e| (e.caller, e.target))
-                .collect();
+            found = system.policies.edges.iter().map(|e| (e.caller, e.target)).collect();
         }
     }
     found.retain(|(caller, target)| system.policy(*caller, *target).retry.is_active());

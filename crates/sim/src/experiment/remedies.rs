@@ -114,16 +114,8 @@ pub const REMEDIES: &[Remedy] = &[
                 .then(|| vec![format!("services.{}.order=lifo", service.name)])
         },
     },
-    Remedy {
-        id: "shorter-timeout",
-        name: "half the timeout",
-        propose: |c| c.timeouts(0.5),
-    },
-    Remedy {
-        id: "longer-timeout",
-        name: "twice the timeout",
-        propose: |c| c.timeouts(2.0),
-    },
+    Remedy { id: "shorter-timeout", name: "half the timeout", propose: |c| c.timeouts(0.5) },
+    Remedy { id: "longer-timeout", name: "twice the timeout", propose: |c| c.timeouts(2.0) },
     Remedy {
         id: "backoff",
         name: "backoff and jitter alone",
@@ -148,10 +140,9 @@ pub const REMEDIES: &[Remedy] = &[
         id: "late-fill",
         name: "late replies fill the cache, too",
         propose: |c| match (c.looped.kind, c.looped.target) {
-            (LoopKind::CacheMisses, Target::Cache(cache)) => Some(vec![format!(
-                "caches.{}.fill=always",
-                c.system.caches[cache.0 as usize].name
-            )]),
+            (LoopKind::CacheMisses, Target::Cache(cache)) => {
+                Some(vec![format!("caches.{}.fill=always", c.system.caches[cache.0 as usize].name)])
+            }
             _ => None,
         },
     },
@@ -175,11 +166,7 @@ impl Context<'_> {
     fn timeouts(&self, factor: f64) -> Option<Vec<String>> {
         let set = self.way().into_iter().filter_map(|edge| {
             let timeout = self.system.policy(edge.0, edge.1).timeout?;
-            Some(format!(
-                "{}.timeout={}",
-                self.policy_path(edge),
-                timeout.scale(factor)
-            ))
+            Some(format!("{}.timeout={}", self.policy_path(edge), timeout.scale(factor)))
         });
         let set: Vec<String> = set.collect();
         (!set.is_empty()).then_some(set)
@@ -201,22 +188,14 @@ impl Context<'_> {
         }
         let each = |edge: &(Caller, Target)| {
             let path = self.policy_path(*edge);
-            fields
-                .iter()
-                .map(move |f| format!("{path}.{f}"))
-                .collect::<Vec<_>>()
+            fields.iter().map(move |f| format!("{path}.{f}")).collect::<Vec<_>>()
         };
         if edges.len() > 2 && edges.len() == self.system.policies.edges.len() {
-            let by_default: Vec<String> = fields
-                .iter()
-                .map(|f| format!("policies.default.{f}"))
-                .collect();
+            let by_default: Vec<String> =
+                fields.iter().map(|f| format!("policies.default.{f}")).collect();
             let apply = |set: &[String]| {
                 let mut file = self.file.clone();
-                set.iter()
-                    .all(|s| file.set(s).is_ok())
-                    .then(|| file.lower().ok())
-                    .flatten()
+                set.iter().all(|s| file.set(s).is_ok()).then(|| file.lower().ok()).flatten()
             };
             let mut full = by_default.clone();
             full.extend(edges.iter().flat_map(each));
@@ -240,11 +219,7 @@ mod tests {
     fn identifiers_are_unique_and_documented() {
         let docs = include_str!("../../../../docs/remedies.md");
         for (i, remedy) in REMEDIES.iter().enumerate() {
-            assert!(
-                REMEDIES[..i].iter().all(|r| r.id != remedy.id),
-                "{} twice",
-                remedy.id
-            );
+            assert!(REMEDIES[..i].iter().all(|r| r.id != remedy.id), "{} twice", remedy.id);
             assert!(
                 docs.contains(&format!("`{}`", remedy.id)),
                 "{} is not in docs/remedies.md",

@@ -55,10 +55,7 @@ pub(crate) fn search(s: &Search<'_>, control: &Control<'_>) -> Option<Found> {
     let mut values = vec![first];
     values.extend(rest.into_iter().flatten());
     let at_ceiling = values.iter().all(|v| *v >= s.ceiling);
-    Some(Found {
-        estimate: Estimate::of(&values).widened(s.resolution / 2.0),
-        at_ceiling,
-    })
+    Some(Found { estimate: Estimate::of(&values).widened(s.resolution / 2.0), at_ceiling })
 }
 
 /// One replication: brackets the turning point around `guess`, then halves.
@@ -120,22 +117,10 @@ mod tests {
 
     fn find(turn: f64, guess: f64, ceiling: f64) -> Option<Found> {
         let holds = |x: f64, replication: u32| x <= turn * (1.0 + 0.001 * f64::from(replication));
-        let search_ = Search {
-            holds: &holds,
-            guess,
-            ceiling,
-            resolution: 0.01,
-            replications: 5,
-            name: "",
-        };
+        let search_ =
+            Search { holds: &holds, guess, ceiling, resolution: 0.01, replications: 5, name: "" };
         let stop = AtomicBool::new(false);
-        search(
-            &search_,
-            &Control {
-                stop: &stop,
-                progress: &|_, _, _| {},
-            },
-        )
+        search(&search_, &Control { stop: &stop, progress: &|_, _, _| {} })
     }
 
     #[test]

@@ -39,17 +39,8 @@ impl Simulated {
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let votes = |state| self.verdicts.iter().filter(|v| v.state == state).count();
-        let order = [
-            State::Overloaded,
-            State::Metastable,
-            State::Stable,
-            State::Undecided,
-        ];
-        let state = order
-            .into_iter()
-            .rev()
-            .max_by_key(|s| votes(*s))
-            .unwrap_or(State::Undecided);
+        let order = [State::Overloaded, State::Metastable, State::Stable, State::Undecided];
+        let state = order.into_iter().rev().max_by_key(|s| votes(*s)).unwrap_or(State::Undecided);
         let mut of_state: Vec<&Verdict> =
             self.verdicts.iter().filter(|v| v.state == state).collect();
         of_state.sort_by_key(|v| v.recovery);
@@ -68,17 +59,9 @@ impl Simulated {
     #[must_use]
     pub fn amplification(&self, plan: &Plan, service: usize) -> f64 {
         let attempts: u64 = self.services[service].attempts.iter().sum();
-        let needed: f64 = self
-            .classes
-            .iter()
-            .zip(&plan.floor)
-            .map(|(c, f)| c.offered as f64 * f[service])
-            .sum();
-        if needed > 0.0 {
-            attempts as f64 / needed
-        } else {
-            0.0
-        }
+        let needed: f64 =
+            self.classes.iter().zip(&plan.floor).map(|(c, f)| c.offered as f64 * f[service]).sum();
+        if needed > 0.0 { attempts as f64 / needed } else { 0.0 }
     }
 
     /// Mean share of a service's capacity in use: busy workers, or rate limit taken up.
@@ -87,29 +70,19 @@ impl Simulated {
         let s = &plan.system().services[service];
         let stats = &self.services[service];
         let span = self.measured.max(1) as f64;
-        let workers = s
-            .workers
-            .map(|w| stats.busy / (f64::from(w) * f64::from(s.instances) * span));
+        let workers =
+            s.workers.map(|w| stats.busy / (f64::from(w) * f64::from(s.instances) * span));
         let accepted = stats.attempts.iter().sum::<u64>() - stats.rejected;
-        let limit = s
-            .rate_limit
-            .map(|l| accepted as f64 / (l.rate * span / 1e9));
+        let limit = s.rate_limit.map(|l| accepted as f64 / (l.rate * span / 1e9));
         workers.into_iter().chain(limit).fold(0.0, f64::max)
     }
 
     /// Attempts per request at services with a capacity, and what a healthy system needs.
     #[must_use]
     pub fn calls_per_request(&self, plan: &Plan) -> (f64, f64) {
-        let limited = || {
-            plan.services
-                .iter()
-                .enumerate()
-                .filter(|(_, s)| s.limited)
-                .map(|(i, _)| i)
-        };
-        let attempts: u64 = limited()
-            .map(|s| self.services[s].attempts.iter().sum::<u64>())
-            .sum();
+        let limited =
+            || plan.services.iter().enumerate().filter(|(_, s)| s.limited).map(|(i, _)| i);
+        let attempts: u64 = limited().map(|s| self.services[s].attempts.iter().sum::<u64>()).sum();
         let offered: u64 = self.classes.iter().map(|c| c.offered).sum();
         let needed: f64 = self
             .classes
@@ -124,10 +97,7 @@ impl Simulated {
     /// Replications that recovered, or were never down.
     #[must_use]
     pub fn recovered(&self) -> usize {
-        self.verdicts
-            .iter()
-            .filter(|v| v.state == State::Stable)
-            .count()
+        self.verdicts.iter().filter(|v| v.state == State::Stable).count()
     }
 }
 
@@ -156,13 +126,9 @@ pub fn simulate(
 
 fn merge(outcomes: Vec<Outcome>, partial: bool) -> Simulated {
     let classes = outcomes.first().map_or(0, |o| o.classes.len());
-    let rejection = (0..classes)
-        .map(|class| rejection(&outcomes, class))
-        .collect();
+    let rejection = (0..classes).map(|class| rejection(&outcomes, class)).collect();
     let mut outcomes = outcomes.into_iter();
-    let Some(first) = outcomes.next() else {
-        unreachable!("at least one replication")
-    };
+    let Some(first) = outcomes.next() else { unreachable!("at least one replication") };
     let mut all = Simulated {
         verdicts: vec![first.verdict],
         classes: first.classes,
@@ -177,18 +143,9 @@ fn merge(outcomes: Vec<Outcome>, partial: bool) -> Simulated {
     };
     for o in outcomes {
         all.verdicts.push(o.verdict);
-        all.classes
-            .iter_mut()
-            .zip(&o.classes)
-            .for_each(|(a, b)| a.absorb(b));
-        all.services
-            .iter_mut()
-            .zip(&o.services)
-            .for_each(|(a, b)| a.absorb(b));
-        all.edges
-            .iter_mut()
-            .zip(&o.edges)
-            .for_each(|(a, b)| a.absorb(b));
+        all.classes.iter_mut().zip(&o.classes).for_each(|(a, b)| a.absorb(b));
+        all.services.iter_mut().zip(&o.services).for_each(|(a, b)| a.absorb(b));
+        all.edges.iter_mut().zip(&o.edges).for_each(|(a, b)| a.absorb(b));
         all.measured += o.measured;
         all.requests += o.requests;
         all.events += o.events;
@@ -207,28 +164,19 @@ fn rejection(outcomes: &[Outcome], class: usize) -> Estimate {
         let batches: Vec<f64> = points
             .chunks(length)
             .map(|batch| {
-                batch
-                    .iter()
-                    .map(|p| p.classes[class])
-                    .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+                batch.iter().map(|p| p.classes[class]).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
             })
             .filter(|(ended, _)| *ended > 0)
             .map(|(ended, good)| share(good, ended))
             .collect();
         let spread = Estimate::of(&batches);
         let half = (spread.ci95[1] - spread.ci95[0]) / 2.0;
-        return Estimate {
-            mean,
-            ci95: [(mean - half).max(0.0), (mean + half).min(1.0)],
-        };
+        return Estimate { mean, ci95: [(mean - half).max(0.0), (mean + half).min(1.0)] };
     }
     let shares: Vec<f64> = outcomes
         .iter()
         .map(|o| share(o.classes[class].good(), o.classes[class].ended_all()))
         .collect();
     let e = Estimate::of(&shares);
-    Estimate {
-        mean: e.mean,
-        ci95: [e.ci95[0].max(0.0), e.ci95[1].min(1.0)],
-    }
+    Estimate { mean: e.mean, ci95: [e.ci95[0].max(0.0), e.ci95[1].min(1.0)] }
 }

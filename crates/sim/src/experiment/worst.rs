@@ -24,22 +24,11 @@ fn limit(system: &System, attempts: &[Vec<f64>]) -> Option<f64> {
     if total <= 0.0 {
         return None;
     }
-    let full = system
-        .services
-        .iter()
-        .enumerate()
-        .filter_map(|(s, service)| {
-            let per_request: f64 = system
-                .load
-                .iter()
-                .zip(attempts)
-                .map(|(l, a)| l.mean() / total * a[s])
-                .sum();
-            service
-                .capacity()
-                .filter(|_| per_request > 0.0)
-                .map(|c| c / per_request)
-        });
+    let full = system.services.iter().enumerate().filter_map(|(s, service)| {
+        let per_request: f64 =
+            system.load.iter().zip(attempts).map(|(l, a)| l.mean() / total * a[s]).sum();
+        service.capacity().filter(|_| per_request > 0.0).map(|c| c / per_request)
+    });
     full.min_by(f64::total_cmp)
 }
 
@@ -78,19 +67,9 @@ fn add(
     weight: f64,
     attempts: &mut [f64],
 ) {
-    for Call {
-        target,
-        times,
-        chance,
-        steps,
-    } in steps.iter().flatten()
-    {
+    for Call { target, times, chance, steps } in steps.iter().flatten() {
         let policy = system.policy(caller, *target);
-        let retries = if policy.retry.on.is_empty() {
-            0
-        } else {
-            policy.retry.limits.limit(class)
-        };
+        let retries = if policy.retry.on.is_empty() { 0 } else { policy.retry.limits.limit(class) };
         // A budget bounds it; which one is for the simulator to find out.
         let retries = if policy.budget.kind == "none" {
             f64::from(retries)

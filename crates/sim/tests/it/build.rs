@@ -25,19 +25,11 @@ pub(crate) fn service(name: &str) -> Service {
 }
 
 pub(crate) fn call(service: u32, steps: Vec<Step>) -> Call {
-    Call {
-        target: Target::Service(ServiceId(service)),
-        times: 1,
-        chance: 1.0,
-        steps,
-    }
+    Call { target: Target::Service(ServiceId(service)), times: 1, chance: 1.0, steps }
 }
 
 pub(crate) fn policy(timeout: Option<Nanos>, limits: impl Into<RetryLimits>) -> Policy {
-    let mut p = Policy {
-        timeout,
-        ..Policy::default()
-    };
+    let mut p = Policy { timeout, ..Policy::default() };
     p.retry.limits = limits.into();
     p
 }
@@ -57,13 +49,7 @@ pub(crate) fn single(s: Service, load: f64, p: Policy) -> System {
             share: vec![1.0],
             steps: vec![vec![call(0, vec![])]],
         }]),
-        policies: Policies {
-            edges: vec![Edge {
-                caller: Caller::Client,
-                target,
-                policy: p,
-            }],
-        },
+        policies: Policies { edges: vec![Edge { caller: Caller::Client, target, policy: p }] },
         triggers: vec![],
         experiment: Experiment {
             warmup: S(30),
@@ -88,11 +74,7 @@ pub(crate) fn outage(system: &mut System, lasts: Nanos) {
     };
     system.triggers = vec![Trigger {
         name: "blip".to_owned(),
-        actions: vec![Action {
-            kind,
-            after: Nanos::ZERO,
-            lasts,
-        }],
+        actions: vec![Action { kind, after: Nanos::ZERO, lasts }],
     }];
     system.experiment.trigger = Some(0);
 }

@@ -10,20 +10,14 @@ use crate::build::*;
 fn print(seed: u64, replication: u32) -> String {
     let s = Service {
         workers: Some(4),
-        service_time: Dist::Lognormal {
-            mean: MS(100),
-            cv: 1.5,
-        },
+        service_time: Dist::Lognormal { mean: MS(100), cv: 1.5 },
         failure: 0.05,
         ..service("s")
     };
     let mut system = single(s, 35.0, policy(Some(MS(700)), [2]));
     outage(&mut system, S(3));
     let plan = Plan::new(&system);
-    let conditions = Conditions {
-        seed,
-        ..Conditions::of(&plan)
-    };
+    let conditions = Conditions { seed, ..Conditions::of(&plan) };
     let o = run(&plan, &conditions, replication, &AtomicBool::new(false));
     format!(
         "{:?} {:?} {:?} {:?}",

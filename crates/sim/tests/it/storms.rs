@@ -10,11 +10,8 @@ use crate::build::*;
 
 /// One service of 300/s behind one retry after 1 s, silent for 2 s.
 fn retry_storm(load: f64) -> System {
-    let s = Service {
-        workers: Some(30),
-        service_time: Dist::Deterministic(MS(100)),
-        ..service("db")
-    };
+    let s =
+        Service { workers: Some(30), service_time: Dist::Deterministic(MS(100)), ..service("db") };
     let mut system = single(s, load, policy(Some(S(1)), RetryLimits::uniform(1)));
     outage(&mut system, S(2));
     system
@@ -50,10 +47,8 @@ fn above_it_stays_down_and_wastes_its_work() {
 #[test]
 fn an_early_verdict_is_the_same_verdict() {
     for load in [100.0, 140.0, 165.0, 200.0, 290.0] {
-        let (early, late) = (
-            simulate(&retry_storm(load), true),
-            simulate(&retry_storm(load), false),
-        );
+        let (early, late) =
+            (simulate(&retry_storm(load), true), simulate(&retry_storm(load), false));
         assert_eq!(early.verdict.state, late.verdict.state, "at {load}/s");
         assert!(early.events <= late.events);
     }
@@ -75,9 +70,7 @@ fn what_ends_the_loop_and_what_does_not() {
     let travels = state(&|s| edge(s, &|p| p.deadline_travels = true));
     let bounded = state(&|s| s.services[0].queue = Some(150));
     let bucket = state(&|s| {
-        edge(s, &|p| {
-            p.budget.initial = GrpcTokenBucket::try_new(10, 0.1).unwrap().into()
-        })
+        edge(s, &|p| p.budget.initial = GrpcTokenBucket::try_new(10, 0.1).unwrap().into());
     });
     for (name, healed) in [
         ("no retry", no_retry),
@@ -94,16 +87,12 @@ fn what_ends_the_loop_and_what_does_not() {
         assert_eq!(only_noticed, State::Metastable, "{on_abandon:?}");
     }
     let backoff = state(&|s| {
-        edge(s, &|p| {
-            p.retry.backoff = Backoff::exponential(MS(100), 2.0, S(10), Jitter::Full)
-        })
+        edge(s, &|p| p.retry.backoff = Backoff::exponential(MS(100), 2.0, S(10), Jitter::Full));
     });
     assert_eq!(backoff, State::Metastable, "backoff only reschedules");
     // 1.2 × 270 = 324 > 300: a ratio budget lowers the multiplier, here not far enough.
     let ratio = state(&|s| {
-        edge(s, &|p| {
-            p.budget.initial = EnvoyRetryBudget::try_new(20.0, 3).unwrap().into()
-        })
+        edge(s, &|p| p.budget.initial = EnvoyRetryBudget::try_new(20.0, 3).unwrap().into());
     });
     assert_eq!(ratio, State::Metastable, "a 20 % budget at 0.9 of capacity");
 }
@@ -111,23 +100,15 @@ fn what_ends_the_loop_and_what_does_not() {
 /// The worst case of five layers of three attempts, with callers that retry after they were given up.
 #[test]
 fn layers_multiply() {
-    let mut system = single(
-        service("l1"),
-        10.0,
-        policy(Some(S(1)), RetryLimits::uniform(2)),
-    );
+    let mut system = single(service("l1"), 10.0, policy(Some(S(1)), RetryLimits::uniform(2)));
     system.services = (1..5).map(|i| service(&format!("l{i}"))).collect();
     system.services.push(Service {
         workers: Some(30),
         service_time: Dist::Deterministic(MS(10)),
         ..service("store")
     });
-    let tree = (0..5)
-        .rev()
-        .fold(vec![], |below, i| vec![vec![call(i, below)]]);
-    let Work::Requests(types) = &mut system.work else {
-        panic!()
-    };
+    let tree = (0..5).rev().fold(vec![], |below, i| vec![vec![call(i, below)]]);
+    let Work::Requests(types) = &mut system.work else { panic!() };
     types[0].steps = tree;
     let callers =
         std::iter::once(Caller::Client).chain((0..4).map(|i| Caller::Service(ServiceId(i))));

@@ -45,11 +45,8 @@ impl Problem {
     /// The problem with a code frame.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
-        let theme = if colour {
-            GraphicalTheme::unicode()
-        } else {
-            GraphicalTheme::unicode_nocolor()
-        };
+        let theme =
+            if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler = GraphicalReportHandler::new_themed(theme)
             .with_width(100)
             .with_context_lines(1)
@@ -110,13 +107,7 @@ fn help(problem: &Problem) -> String {
         lines.push(format!("did you mean `{suggestion}`?"));
     }
     for related in problem.related.iter().filter(|r| r.file != problem.file) {
-        let super::Related {
-            label,
-            file,
-            line,
-            column,
-            ..
-        } = related;
+        let super::Related { label, file, line, column, .. } = related;
         lines.push(format!("{label}: {file}:{line}:{column}"));
     }
     lines.join("\n")
@@ -136,9 +127,8 @@ impl Drawn {
     fn new(problem: &Problem) -> Self {
         let source = &problem.source;
         let related = problem.related.iter().filter(|r| r.file == problem.file);
-        let mut places: Vec<(usize, Range<usize>, String)> = related
-            .map(|r| (r.line, r.span.clone(), r.label.clone()))
-            .collect();
+        let mut places: Vec<(usize, Range<usize>, String)> =
+            related.map(|r| (r.line, r.span.clone(), r.label.clone())).collect();
         places.insert(0, (problem.line, problem.span.clone(), label(problem)));
         let mut wanted: Vec<usize> = places
             .iter()
@@ -163,10 +153,7 @@ impl Drawn {
             let cut = cut(source, range.clone(), first.map(|(_, span, _)| span.start));
             let start = text.len();
             if cut.start > range.start && line == problem.line {
-                help.push_str(&format!(
-                    "\nthe line is long: this is column {}",
-                    problem.column
-                ));
+                help.push_str(&format!("\nthe line is long: this is column {}", problem.column));
             }
             text.extend(source.text[cut.clone()].chars().map(printable));
             for (i, (_, span, label)) in places.iter().enumerate().filter(|(_, (l, ..))| *l == line)

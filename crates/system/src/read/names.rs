@@ -81,12 +81,7 @@ fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<Strin
     names
         .take(MAX_NAMES)
         .filter(|name| name.len().abs_diff(text.len()) <= MAX_DISTANCE)
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(&lower, &name.to_lowercase()),
-                name,
-            )
-        })
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
         .filter(|(distance, name)| {
             let length = name.chars().count().max(lower.chars().count());
             let prefix = lower.get(..4).is_some_and(|p| name.starts_with(p));

@@ -15,18 +15,13 @@ const TIME: &str = "(ns|us|ms|s|min|h)";
 /// copy.
 #[must_use]
 pub fn json_schema() -> Value {
-    let mut schema = Schema {
-        definitions: Map::new(),
-    };
+    let mut schema = Schema { definitions: Map::new() };
     let mut root = schema.section(&ROOT);
     let exclusive = json!([{"required": ["requests"]}, {"required": ["routes"]}]);
     let calls = schema.calls();
     schema.definitions.insert("calls".into(), calls);
     let mut out = Map::new();
-    out.insert(
-        "$schema".into(),
-        "http://json-schema.org/draft-07/schema#".into(),
-    );
+    out.insert("$schema".into(), "http://json-schema.org/draft-07/schema#".into());
     out.insert("title".into(), "Damper system file".into());
     if let Some(root) = root.as_object_mut() {
         out.append(root);
@@ -49,11 +44,7 @@ impl Schema {
             Kind::Flag => json!({"type": "boolean"}),
             Kind::Duration { zero } => {
                 let text = pattern(&format!("{NUMBER} ?{TIME}"));
-                if *zero {
-                    json!({"anyOf": [text, {"const": 0}]})
-                } else {
-                    text
-                }
+                if *zero { json!({"anyOf": [text, {"const": 0}]}) } else { text }
             }
             Kind::Rate { .. } => pattern(&format!("{NUMBER} ?/ ?{TIME}")),
             Kind::Share { .. } => pattern(&format!("{NUMBER} ?%")),
@@ -122,11 +113,7 @@ impl Schema {
     fn key(&mut self, key: &Key) -> Value {
         let kind = self.kind(&key.kind);
         // Beside a `$ref` draft 7 ignores everything.
-        let mut schema = if kind.get("$ref").is_some() {
-            json!({"allOf": [kind]})
-        } else {
-            kind
-        };
+        let mut schema = if kind.get("$ref").is_some() { json!({"allOf": [kind]}) } else { kind };
         let mut doc = key.doc.to_owned();
         match key.presence {
             Presence::Required | Presence::Default("") | Presence::Otherwise("") => {}
@@ -171,11 +158,7 @@ impl Schema {
             self.properties(tagged, &[variant.name], &mut properties);
             self.properties(tagged, variant.needs, &mut properties);
             self.properties(tagged, variant.may, &mut properties);
-            let required: Vec<&str> = [variant.name]
-                .iter()
-                .chain(variant.needs)
-                .copied()
-                .collect();
+            let required: Vec<&str> = [variant.name].iter().chain(variant.needs).copied().collect();
             object(tagged.section.doc, properties, &required)
         });
         json!({"oneOf": variants.collect::<Vec<_>>()})
@@ -233,11 +216,7 @@ impl Schema {
 
 fn object(doc: &str, properties: Map<String, Value>, required: &[&str]) -> Value {
     // A section of which nothing is required may be empty.
-    let kind = if required.is_empty() {
-        json!(["object", "null"])
-    } else {
-        json!("object")
-    };
+    let kind = if required.is_empty() { json!(["object", "null"]) } else { json!("object") };
     json!({
         "description": doc,
         "type": kind,

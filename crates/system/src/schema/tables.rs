@@ -116,10 +116,7 @@ fn budgets(out: &mut String) {
                 Unit::Percent => ("percentage", format!("{}%", p.default)),
                 _ => ("number", format!("{}", p.default)),
             };
-            out.push_str(&format!(
-                "| `{}` | {unit} | `{default}` | {} |\n",
-                p.name, p.doc
-            ));
+            out.push_str(&format!("| `{}` | {unit} | `{default}` | {} |\n", p.name, p.doc));
         }
         out.push('\n');
     }

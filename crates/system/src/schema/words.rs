@@ -27,10 +27,7 @@ impl Kind {
                 format!("a number from {min} to {}", grouped(*max as u64))
             }
             Self::Factor { min, max } => {
-                format!(
-                    "a factor such as `3x`, from {min} to {}",
-                    grouped(*max as u64)
-                )
+                format!("a factor such as `3x`, from {min} to {}", grouped(*max as u64))
             }
             Self::Either(kinds) => {
                 let kinds: Vec<String> = kinds.iter().map(Self::expected).collect();
@@ -62,11 +59,9 @@ impl Kind {
         match self {
             Self::Text => "text".into(),
             Self::Name(names) => names.expected().trim_start_matches("the ").into(),
-            Self::Word(words) => words
-                .iter()
-                .map(|w| format!("`{w}`"))
-                .collect::<Vec<_>>()
-                .join(", "),
+            Self::Word(words) => {
+                words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ")
+            }
             Self::Flag => "`true`, `false`".into(),
             Self::Duration { zero: true } => "duration".into(),
             Self::Duration { zero: false } => "duration > 0".into(),
@@ -79,11 +74,7 @@ impl Kind {
             Self::Count { min, max } => format!("count {min} to {}", grouped(*max)),
             Self::Number { min, max } => format!("number {min} to {}", grouped(*max as u64)),
             Self::Factor { min, max } => format!("factor {min} to {}", grouped(*max as u64)),
-            Self::Either(kinds) => kinds
-                .iter()
-                .map(Self::docs)
-                .collect::<Vec<_>>()
-                .join(" or "),
+            Self::Either(kinds) => kinds.iter().map(Self::docs).collect::<Vec<_>>().join(" or "),
             Self::List(kind) => format!("list of {}", kind.docs()),
             Self::OneOrMany(kind) => format!("{}, or a list", kind.docs()),
             Self::Pair(a, b) => format!("[{}, {}]", a.docs(), b.docs()),

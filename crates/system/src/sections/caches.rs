@@ -24,10 +24,7 @@ pub(crate) static CACHE: Section = Section {
         ),
         required(
             "hot_keys",
-            Kind::Count {
-                min: 1,
-                max: 50_000_000,
-            },
+            Kind::Count { min: 1, max: 50_000_000 },
             "how many hot keys there are, asked for uniformly",
         ),
         optional(

@@ -24,11 +24,7 @@ pub(crate) static REQUEST: Section = Section {
             "the rest to 100 %, for one type",
             "share of the requests, of all classes or by class; sums to 100 %",
         ),
-        required(
-            "calls",
-            Kind::Steps,
-            "what the client calls, one after another",
-        ),
+        required("calls", Kind::Steps, "what the client calls, one after another"),
     ],
 };
 
@@ -36,36 +32,23 @@ pub(crate) static CALL: Section = Section {
     name: "call",
     doc: "A call with more than a list of what the callee calls: `{geo: {times: 3}}`.",
     keys: &[
-        optional(
-            "times",
-            Kind::Count { min: 1, max: 1_000 },
-            "1",
-            "how many times in a row",
-        ),
+        optional("times", Kind::Count { min: 1, max: 1_000 }, "1", "how many times in a row"),
         optional(
             "chance",
             Kind::Share { zero: true },
             "100%",
             "probability that it is made at all",
         ),
-        optional(
-            "calls",
-            Kind::Steps,
-            "[]",
-            "what the callee calls, one after another",
-        ),
+        optional("calls", Kind::Steps, "[]", "what the callee calls, one after another"),
     ],
 };
 
 pub(crate) fn lower(reader: &mut Reader<'_>, entry: &Entry) -> Option<Vec<RequestType>> {
     let Some(entries) = entry.value.entries().filter(|e| !e.is_empty()) else {
         reader.error(
-            Draft::new(
-                entry.value.span,
-                "this must be a mapping from request types",
-            )
-            .found(entry.value.found())
-            .expected("at least one type such as `search: {calls: [frontend]}`"),
+            Draft::new(entry.value.span, "this must be a mapping from request types")
+                .found(entry.value.found())
+                .expected("at least one type such as `search: {calls: [frontend]}`"),
         );
         return None;
     };
@@ -151,18 +134,10 @@ fn complete(reader: &mut Reader<'_>, at: Span, shares: &mut [Vec<Option<f64>>]) 
     for (class, name) in classes.iter().enumerate() {
         let sum: f64 = shares.iter().filter_map(|s| s[class]).sum();
         let missing = shares.iter().filter(|s| s[class].is_none()).count();
-        let of = if classes.len() > 1 {
-            format!(" of class `{name}`")
-        } else {
-            String::new()
-        };
+        let of = if classes.len() > 1 { format!(" of class `{name}`") } else { String::new() };
         let percent = (sum * 1e8).round() / 1e6 + 0.0; // an empty sum is -0
         let mut wrong = |message: String, expected: &str| {
-            reader.error(
-                Draft::new(at, message)
-                    .found(format!("{percent}%"))
-                    .expected(expected),
-            );
+            reader.error(Draft::new(at, message).found(format!("{percent}%")).expected(expected));
         };
         match missing {
             0 if (sum - 1.0).abs() > TOLERANCE => wrong(
@@ -315,9 +290,7 @@ impl Tree {
             reader.error(
                 Draft::new(callee.key.span, "calls stand in a list")
                     .found(quoted(name))
-                    .expected(format!(
-                        "`[{name}]`, or `[{{{name}: [...]}}]` if it calls others"
-                    )),
+                    .expected(format!("`[{name}]`, or `[{{{name}: [...]}}]` if it calls others")),
             );
             return None;
         }
@@ -343,11 +316,7 @@ pub(crate) fn target(reader: &mut Reader<'_>, name: &str, at: Span) -> Option<Ta
     if let Some(target) = find(reader, name) {
         return Some(target);
     }
-    let names = reader
-        .names
-        .services
-        .iter()
-        .chain(reader.names.caches.iter());
+    let names = reader.names.services.iter().chain(reader.names.caches.iter());
     let near = reader.near(name, names.map(String::as_str));
     reader.error(
         Draft::new(at, format!("there is no service or cache {}", quoted(name)))

@@ -28,60 +28,29 @@ pub(crate) static EXPERIMENT: Section = Section {
             "the first trigger",
             "which trigger; `none`: nothing goes wrong",
         ),
-        optional(
-            "watch",
-            SPAN,
-            "120s",
-            "how long it is watched after the trigger has ended",
-        ),
+        optional("watch", SPAN, "120s", "how long it is watched after the trigger has ended"),
         optional(
             "recovered_at",
             Kind::Share { zero: false },
             "95%",
             "recovered: goodput is at least this share of the offered load",
         ),
-        optional(
-            "hold",
-            TIME,
-            "5s",
-            "recovered: for this long, at most `watch`",
-        ),
+        optional("hold", TIME, "5s", "recovered: for this long, at most `watch`"),
         otherwise(
             "good_within",
             SPAN,
             "no bound beside the timeouts",
             "a reply later than this is not good",
         ),
-        optional(
-            "seed",
-            Kind::Count {
-                min: 0,
-                max: u64::MAX,
-            },
-            "1",
-            "seed of everything random",
-        ),
-        optional(
-            "replications",
-            Kind::Count {
-                min: 1,
-                max: 10_000,
-            },
-            "5",
-            "independent runs",
-        ),
+        optional("seed", Kind::Count { min: 0, max: u64::MAX }, "1", "seed of everything random"),
+        optional("replications", Kind::Count { min: 1, max: 10_000 }, "5", "independent runs"),
         optional(
             "vary",
             Kind::Name(Names::ClassOrAll),
             "all",
             "whose load `headroom` varies; `all`: in proportion",
         ),
-        optional(
-            "interval",
-            SPAN,
-            "1s",
-            "width of a point of the time series",
-        ),
+        optional("interval", SPAN, "1s", "width of a point of the time series"),
     ],
 };
 
@@ -170,10 +139,7 @@ fn cross_check(
             );
         }
     }
-    let length = e
-        .trigger
-        .and_then(|t| triggers.get(t))
-        .map_or(Nanos::ZERO, Trigger::length);
+    let length = e.trigger.and_then(|t| triggers.get(t)).map_or(Nanos::ZERO, Trigger::length);
     let total = e.trigger_at + length + e.watch;
     if total > LONGEST {
         wrong(
@@ -183,10 +149,7 @@ fn cross_check(
             "at most 10_000_000s up to the trigger, for it, and after it".into(),
         );
     }
-    let zero = |class: u8| {
-        load.get(usize::from(class))
-            .is_some_and(|l| l.peak() <= 0.0)
-    };
+    let zero = |class: u8| load.get(usize::from(class)).is_some_and(|l| l.peak() <= 0.0);
     if e.vary.is_some_and(zero) {
         wrong(
             "vary",

@@ -19,40 +19,24 @@ const SPAN: Kind = Kind::Duration { zero: false };
 /// A rate, or a mapping with one of the shapes.
 pub(crate) const SHAPE: Kind = Kind::Either(&[RATE, Kind::Keyed(&SHAPE_KINDS)]);
 
-pub(crate) const ARRIVALS: Kind = Kind::Either(&[
-    Kind::Word(&["poisson", "deterministic"]),
-    Kind::Section(&BURSTY_KEY),
-]);
+pub(crate) const ARRIVALS: Kind =
+    Kind::Either(&[Kind::Word(&["poisson", "deterministic"]), Kind::Section(&BURSTY_KEY)]);
 
 static SHAPE_KINDS: Tagged = Tagged {
     section: &SHAPES,
     partial: false,
-    variants: &[
-        shape("steps"),
-        shape("ramp"),
-        shape("burst"),
-        shape("trace"),
-    ],
+    variants: &[shape("steps"), shape("ramp"), shape("burst"), shape("trace")],
 };
 
 const fn shape(name: &'static str) -> Variant {
-    Variant {
-        name,
-        needs: &[],
-        may: &[],
-    }
+    Variant { name, needs: &[], may: &[] }
 }
 
 static SHAPES: Section = Section {
     name: "load-shape",
     doc: "A load that changes; exactly one of these keys. `300/s` alone is constant.",
     keys: &[
-        optional(
-            "steps",
-            Kind::List(&Kind::Section(&STEP)),
-            "",
-            "jumps at these times",
-        ),
+        optional("steps", Kind::List(&Kind::Section(&STEP)), "", "jumps at these times"),
         optional("ramp", Kind::Section(&RAMP), "", "changes steadily"),
         optional("burst", Kind::Section(&BURST), "", "rises again and again"),
         optional(
@@ -67,10 +51,7 @@ static SHAPES: Section = Section {
 static STEP: Section = Section {
     name: "step",
     doc: "One step of a load.",
-    keys: &[
-        required("at", TIME, "from here on"),
-        required("rate", RATE, "the load"),
-    ],
+    keys: &[required("at", TIME, "from here on"), required("rate", RATE, "the load")],
 };
 
 static RAMP: Section = Section {
@@ -98,11 +79,7 @@ static BURST: Section = Section {
 static BURSTY_KEY: Section = Section {
     name: "arrivals",
     doc: "Arrivals that are neither `poisson` nor `deterministic`.",
-    keys: &[required(
-        "bursty",
-        Kind::Section(&BURSTY),
-        "Poisson arrivals, switched on and off",
-    )],
+    keys: &[required("bursty", Kind::Section(&BURSTY), "Poisson arrivals, switched on and off")],
 };
 
 static BURSTY: Section = Section {
@@ -134,12 +111,9 @@ pub(crate) fn lower(reader: &mut Reader<'_>, fields: &Fields<'_>, base: &Path) -
             by_class(reader, entry, entries, base, &mut loads);
         }
         _ if classes.len() > 1 => reader.error(
-            Draft::new(
-                entry.value.span,
-                "there are several classes, and this is one load",
-            )
-            .found(entry.value.found())
-            .expected(format!("a load for each of {}", words::commas(&classes))),
+            Draft::new(entry.value.span, "there are several classes, and this is one load")
+                .found(entry.value.found())
+                .expected(format!("a load for each of {}", words::commas(&classes))),
         ),
         _ => {
             if let Some(load) = one(reader, &entry.value, entry.key.span, base) {
@@ -171,10 +145,7 @@ fn by_class(
         let Some(class) = classes.iter().position(|c| *c == e.key.text) else {
             let near = reader.near(
                 &e.key.text,
-                classes
-                    .iter()
-                    .map(String::as_str)
-                    .chain(SHAPES.keys.iter().map(|k| k.name)),
+                classes.iter().map(String::as_str).chain(SHAPES.keys.iter().map(|k| k.name)),
             );
             reader.error(
                 Draft::new(
@@ -191,9 +162,8 @@ fn by_class(
             loads[class] = load;
         }
     }
-    for class in classes
-        .iter()
-        .filter(|c| !entries.iter().any(|e| e.key.text == **c) && !meant.contains(c))
+    for class in
+        classes.iter().filter(|c| !entries.iter().any(|e| e.key.text == **c) && !meant.contains(c))
     {
         reader.error(
             Draft::new(entry.key.span, format!("the class `{class}` has no load"))
@@ -285,12 +255,7 @@ fn burst(reader: &mut Reader<'_>, entry: &Entry) -> Option<Load> {
         );
         return None;
     }
-    Some(Load::Burst {
-        base: base?,
-        peak: peak?,
-        every,
-        length,
-    })
+    Some(Load::Burst { base: base?, peak: peak?, every, length })
 }
 
 pub(crate) fn arrivals(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Arrivals {
@@ -307,11 +272,7 @@ pub(crate) fn arrivals(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Arrivals
         let f = reader.section(&bursty.value, &BURSTY, bursty.key.span)?;
         let (on, off) = (reader.duration(&f, "on"), reader.duration(&f, "off"));
         let idle = reader.number(&f, "idle").unwrap_or(0.0);
-        Some(Arrivals::Bursty {
-            on: on?,
-            off: off?,
-            idle,
-        })
+        Some(Arrivals::Bursty { on: on?, off: off?, idle })
     };
     read(reader).unwrap_or(Arrivals::Poisson)
 }

@@ -30,11 +30,7 @@ pub(crate) fn edges(
     caches: &[Cache],
     partials: &Partials,
 ) -> Vec<(Edge, Origin)> {
-    let mut met = Met {
-        caches,
-        seen: HashSet::new(),
-        order: Vec::new(),
-    };
+    let mut met = Met { caches, seen: HashSet::new(), order: Vec::new() };
     match work {
         Work::Requests(types) => {
             for kind in types {
@@ -73,20 +69,16 @@ pub(crate) fn edges(
         let chain: Vec<&Partial> = chain.into_iter().flatten().collect();
         used.extend(chain.iter().map(|p| p.at));
         let (policy, origin) = resolve(reader, &chain);
-        let edge = Edge {
-            caller,
-            target,
-            policy,
-        };
+        let edge = Edge { caller, target, policy };
         out.push((edge, origin));
     }
     let rest = partials.callees.iter().map(|(_, p)| p);
     let rest = rest.chain(partials.edges.iter().map(|(_, p)| p));
     for partial in rest.filter(|p| !used.contains(&p.at)) {
-        reader.warn(
-            Draft::new(partial.at, "this policy applies to no call")
-                .expected("a callee or a `caller -> callee` that occurs in the requests or routes"),
-        );
+        reader
+            .warn(Draft::new(partial.at, "this policy applies to no call").expected(
+                "a callee or a `caller -> callee` that occurs in the requests or routes",
+            ));
         let chain: Vec<&Partial> = partials.default.iter().chain([partial]).collect();
         resolve(reader, &chain);
     }
@@ -207,12 +199,9 @@ fn resolve(reader: &mut Reader<'_>, chain: &[&Partial]) -> (Policy, Origin) {
 fn build_backoff(reader: &mut Reader<'_>, part: &BackoffPart) -> Option<Backoff> {
     let Some(kind) = part.kind else {
         reader.error(
-            Draft::new(
-                part.at,
-                "this backoff has no kind, and no less specific policy has one",
-            )
-            .found("no `kind`")
-            .expected("`kind:` `constant`, `linear` or `exponential`"),
+            Draft::new(part.at, "this backoff has no kind, and no less specific policy has one")
+                .found("no `kind`")
+                .expected("`kind:` `constant`, `linear` or `exponential`"),
         );
         return None;
     };
@@ -229,11 +218,8 @@ fn build_backoff(reader: &mut Reader<'_>, part: &BackoffPart) -> Option<Backoff>
         {
             let keys: Vec<&str> = kind.needs.iter().chain(kind.may).copied().collect();
             let message = format!("`{name}` does not apply to `{}`", kind.name);
-            let expected = if keys.is_empty() {
-                "no other key".to_owned()
-            } else {
-                words::list(&keys)
-            };
+            let expected =
+                if keys.is_empty() { "no other key".to_owned() } else { words::list(&keys) };
             reader.error(Draft::new(at, message).expected(expected));
             return None;
         }
@@ -274,12 +260,9 @@ fn build_backoff(reader: &mut Reader<'_>, part: &BackoffPart) -> Option<Backoff>
 fn build_budget(reader: &mut Reader<'_>, part: &BudgetPart) -> Option<BudgetSpec> {
     let Some(kind) = part.kind else {
         reader.error(
-            Draft::new(
-                part.at,
-                "this budget has no kind, and no less specific policy has one",
-            )
-            .found("no `kind`")
-            .expected("`kind:` the name of a budget"),
+            Draft::new(part.at, "this budget has no kind, and no less specific policy has one")
+                .found("no `kind`")
+                .expected("`kind:` the name of a budget"),
         );
         return None;
     };
@@ -290,11 +273,8 @@ fn build_budget(reader: &mut Reader<'_>, part: &BudgetPart) -> Option<BudgetSpec
         let Some(i) = known.iter().position(|p| p.name == key) else {
             let names: Vec<&str> = known.iter().map(|p| p.name).collect();
             reader.error(
-                Draft::new(
-                    *at,
-                    format!("`{key}` does not apply to the budget `{name}`"),
-                )
-                .expected(words::list(&names)),
+                Draft::new(*at, format!("`{key}` does not apply to the budget `{name}`"))
+                    .expected(words::list(&names)),
             );
             return None;
         };
@@ -304,23 +284,13 @@ fn build_budget(reader: &mut Reader<'_>, part: &BudgetPart) -> Option<BudgetSpec
         return Some(BudgetSpec::none());
     };
     let Some(initial) = (entry.build)(&values) else {
-        let docs: Vec<String> = known
-            .iter()
-            .map(|p| format!("`{}`: {}", p.name, p.doc))
-            .collect();
+        let docs: Vec<String> = known.iter().map(|p| format!("`{}`: {}", p.name, p.doc)).collect();
         let at = part.values.last().map_or(part.at, |(_, p)| p.1);
         reader.error(
-            Draft::new(
-                at,
-                format!("the budget `{name}` does not allow these values"),
-            )
-            .expected(docs.join("; ")),
+            Draft::new(at, format!("the budget `{name}` does not allow these values"))
+                .expected(docs.join("; ")),
         );
         return None;
     };
-    Some(BudgetSpec {
-        kind: entry.name,
-        parameters: values,
-        initial,
-    })
+    Some(BudgetSpec { kind: entry.name, parameters: values, initial })
 }

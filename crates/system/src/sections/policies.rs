@@ -14,10 +14,7 @@ use crate::schema::{Kind, Names, Section, optional};
 use crate::source::Span;
 
 const TIME: Kind = Kind::Duration { zero: false };
-const LIMIT: Kind = Kind::Count {
-    min: 0,
-    max: 1_000_000,
-};
+const LIMIT: Kind = Kind::Count { min: 0, max: 1_000_000 };
 const NONE: Kind = Kind::Word(&["none"]);
 const ON: [&str; 5] = [
     RetryOn::NAMES[0].0,
@@ -32,12 +29,7 @@ pub(crate) static POLICY: Section = Section {
     name: "policy",
     doc: "How calls are made. Each field comes from the most specific policy that has it: `caller -> callee`, then the callee, then `default`.",
     keys: &[
-        optional(
-            "timeout",
-            Kind::Either(&[TIME, NONE]),
-            "none",
-            "how long one attempt may take",
-        ),
+        optional("timeout", Kind::Either(&[TIME, NONE]), "none", "how long one attempt may take"),
         optional(
             "deadline",
             Kind::Either(&[TIME, Kind::Section(&DEADLINE), NONE]),

@@ -24,10 +24,7 @@ static BACKOFF: Section = Section {
         otherwise("base", TIME, "needed by all but `none`", "the first delay"),
         optional(
             "factor",
-            Kind::Factor {
-                min: 1.0,
-                max: 1_000.0,
-            },
+            Kind::Factor { min: 1.0, max: 1_000.0 },
             "2x",
             "growth of an exponential backoff",
         ),
@@ -134,11 +131,7 @@ pub(crate) fn backoff(
 }
 
 pub(crate) fn budget(reader: &mut Reader<'_>, entry: &Entry) -> Option<BudgetPart> {
-    let mut part = BudgetPart {
-        at: entry.key.span,
-        kind: None,
-        values: Vec::new(),
-    };
+    let mut part = BudgetPart { at: entry.key.span, kind: None, values: Vec::new() };
     let names: Vec<&str> = BUDGETS.iter().map(|b| b.name).chain(["none"]).collect();
     let Value::Map(entries) = &entry.value.value else {
         if entry.value.scalar() == Some("none") {
@@ -168,11 +161,7 @@ pub(crate) fn budget(reader: &mut Reader<'_>, entry: &Entry) -> Option<BudgetPar
         part.kind = Some(BUDGETS.iter().find(|b| b.name == text));
     }
     let of_kind: Vec<_> = match part.kind {
-        Some(entry) => entry
-            .map(|e| e.parameters)
-            .unwrap_or_default()
-            .iter()
-            .collect(),
+        Some(entry) => entry.map(|e| e.parameters).unwrap_or_default().iter().collect(),
         None => BUDGETS.iter().flat_map(|b| b.parameters).collect(),
     };
     for e in entries.iter().filter(|e| e.key.text != "kind") {
@@ -190,18 +179,14 @@ pub(crate) fn budget(reader: &mut Reader<'_>, entry: &Entry) -> Option<BudgetPar
             Some(Val::Number(x)) => x,
             _ => continue,
         };
-        part.values
-            .push((e.key.text.clone(), Placed(value, e.value.span)));
+        part.values.push((e.key.text.clone(), Placed(value, e.value.span)));
     }
     Some(part)
 }
 
 pub(crate) fn parameter_kind(unit: Unit) -> Kind {
     match unit {
-        Unit::Count => Kind::Count {
-            min: 0,
-            max: 4_294_967_295,
-        },
+        Unit::Count => Kind::Count { min: 0, max: 4_294_967_295 },
         Unit::Percent => Kind::Share { zero: true },
         _ => Kind::Number { min: 0.0, max: 1e9 },
     }

@@ -16,11 +16,7 @@ pub(crate) static ROOT: Section = Section {
     name: "file",
     doc: "The file as a whole.",
     keys: &[
-        required(
-            "damper",
-            Kind::Count { min: 1, max: 1 },
-            "version of this format",
-        ),
+        required("damper", Kind::Count { min: 1, max: 1 }, "version of this format"),
         optional("name", Kind::Text, "system", "what reports call it"),
         optional(
             "classes",
@@ -112,10 +108,7 @@ pub(crate) fn lower(
     reader.names.services = texts(&service_names);
     reader.names.caches = texts(&cache_names);
     reader.names.triggers = texts(&trigger_names);
-    if let Some(entry) = fields
-        .entry("services")
-        .filter(|_| service_names.is_empty())
-    {
+    if let Some(entry) = fields.entry("services").filter(|_| service_names.is_empty()) {
         reader.error(
             Draft::new(entry.key.span, "there are no services")
                 .found(entry.value.found())
@@ -202,17 +195,11 @@ fn classes(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
             );
             continue;
         };
-        let name = Name {
-            text: text.to_owned(),
-            span: item.span,
-        };
+        let name = Name { text: text.to_owned(), span: item.span };
         if names.contains(&name.text) {
             reader.error(
-                Draft::new(
-                    item.span,
-                    format!("the class {} stands here twice", quoted(text)),
-                )
-                .expected("each class once"),
+                Draft::new(item.span, format!("the class {} stands here twice", quoted(text)))
+                    .expected("each class once"),
             );
         } else if text == "default" || valid(reader, &name, "class", &SHAPES) {
             names.push(name.text);
@@ -281,9 +268,7 @@ pub(crate) const NAME_PATTERN: &str = "[A-Za-z0-9][A-Za-z0-9_.-]{0,99}";
 fn well_formed(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.len() <= 100
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
 fn texts(names: &[Name]) -> NameList {
@@ -296,12 +281,9 @@ fn work(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Work> {
         (None, Some(routes)) => routes::lower(reader, routes).map(Work::Routes),
         (Some(requests), Some(routes)) => {
             reader.error(
-                Draft::new(
-                    routes.key.span,
-                    "`routes` and `requests` exclude each other",
-                )
-                .expected("one of the two")
-                .also(requests.key.span, "requests"),
+                Draft::new(routes.key.span, "`routes` and `requests` exclude each other")
+                    .expected("one of the two")
+                    .also(requests.key.span, "requests"),
             );
             None
         }

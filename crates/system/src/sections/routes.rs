@@ -22,12 +22,9 @@ pub(crate) fn lower(reader: &mut Reader<'_>, entry: &Entry) -> Option<Routes> {
     let classes = reader.names.classes.to_vec();
     let Some(blocks) = entry.value.entries().filter(|b| !b.is_empty()) else {
         reader.error(
-            Draft::new(
-                entry.value.span,
-                "this must be a mapping from `all` or class names",
-            )
-            .found(entry.value.found())
-            .expected("`all: {entry: {frontend: 100%}, …}`"),
+            Draft::new(entry.value.span, "this must be a mapping from `all` or class names")
+                .found(entry.value.found())
+                .expected("`all: {entry: {frontend: 100%}, …}`"),
         );
         return None;
     };
@@ -68,11 +65,7 @@ pub(crate) fn lower(reader: &mut Reader<'_>, entry: &Entry) -> Option<Routes> {
                 .expected("a block for each class, or `all`"),
         );
     }
-    let (entry, rows) = found
-        .into_iter()
-        .collect::<Option<Vec<_>>>()?
-        .into_iter()
-        .unzip();
+    let (entry, rows) = found.into_iter().collect::<Option<Vec<_>>>()?.into_iter().unzip();
     Some(Routes { entry, rows })
 }
 
@@ -143,22 +136,12 @@ fn row(reader: &mut Reader<'_>, line: &Entry, is_entry: bool) -> Option<Row> {
         return None;
     }
     let sum: f64 = row.iter().map(|(_, share)| share).sum();
-    let wrong = if is_entry {
-        (sum - 1.0).abs() > TOLERANCE
-    } else {
-        sum > 1.0 + TOLERANCE
-    };
+    let wrong = if is_entry { (sum - 1.0).abs() > TOLERANCE } else { sum > 1.0 + TOLERANCE };
     if wrong {
         let (message, expected) = if is_entry {
-            (
-                "the entry does not sum to 100%",
-                "percentages that sum to 100%",
-            )
+            ("the entry does not sum to 100%", "percentages that sum to 100%")
         } else {
-            (
-                "this row exceeds 100%",
-                "percentages that sum to at most 100%; the rest are replies",
-            )
+            ("this row exceeds 100%", "percentages that sum to at most 100%; the rest are replies")
         };
         reader.error(
             Draft::new(line.key.span, message)
@@ -180,11 +163,7 @@ fn service(reader: &mut Reader<'_>, name: &str, at: Span) -> Option<ServiceId> {
         format!("there is no service {}", quoted(name))
     };
     let near = reader.near(name, reader.names.services.iter().map(String::as_str));
-    reader.error(
-        Draft::new(at, message)
-            .expected("the name of a service")
-            .suggest(near),
-    );
+    reader.error(Draft::new(at, message).expected("the name of a service").suggest(near));
     None
 }
 
@@ -219,11 +198,8 @@ fn trapped(reader: &mut Reader<'_>, (entry, rows): &Matrix, places: &[Span]) {
     if let Some(service) = (0..rows.len()).find(|i| reached[*i] && !out[*i]) {
         let name = reader.names.services[service].clone();
         reader.error(
-            Draft::new(
-                places[service],
-                format!("a request that reaches `{name}` never ends"),
-            )
-            .expected("a row below 100% somewhere after it"),
+            Draft::new(places[service], format!("a request that reaches `{name}` never ends"))
+                .expected("a row below 100% somewhere after it"),
         );
     }
 }

@@ -10,10 +10,7 @@ use crate::schema::{Kind, Section, Tagged, Variant, otherwise, required};
 use crate::source::Span;
 
 const TIME: Kind = Kind::Duration { zero: true };
-const WEIGHT: Kind = Kind::Number {
-    min: 0.0,
-    max: 1e12,
-};
+const WEIGHT: Kind = Kind::Number { min: 0.0, max: 1e12 };
 const VALUES: Kind = Kind::List(&Kind::Either(&[TIME, Kind::Pair(&TIME, &WEIGHT)]));
 const MAX_VALUES: usize = 100_000;
 
@@ -40,28 +37,19 @@ static DISTRIBUTION: Section = Section {
         otherwise("mean", TIME, "needed by all but `empirical`", "the mean"),
         otherwise(
             "stages",
-            Kind::Count {
-                min: 1,
-                max: 10_000,
-            },
+            Kind::Count { min: 1, max: 10_000 },
             "needed by `erlang`",
             "exponential stages of an Erlang distribution",
         ),
         otherwise(
             "cv",
-            Kind::Number {
-                min: 0.0,
-                max: 1_000.0,
-            },
+            Kind::Number { min: 0.0, max: 1_000.0 },
             "needed by `lognormal` and `hyperexponential`",
             "standard deviation over mean; at least 1 for `hyperexponential` (balanced means)",
         ),
         otherwise(
             "alpha",
-            Kind::Number {
-                min: 1.0,
-                max: 1_000.0,
-            },
+            Kind::Number { min: 1.0, max: 1_000.0 },
             "needed by `pareto`",
             "tail index of a Pareto distribution, above 1",
         ),
@@ -89,11 +77,7 @@ pub(crate) static DISTRIBUTIONS: Tagged = Tagged {
 };
 
 const fn variant(name: &'static str, needs: &'static [&'static str]) -> Variant {
-    Variant {
-        name,
-        needs,
-        may: &[],
-    }
+    Variant { name, needs, may: &[] }
 }
 
 pub(crate) fn lower(reader: &mut Reader<'_>, node: &Node, at: Span) -> Option<Dist> {
@@ -113,14 +97,8 @@ fn distribution(reader: &mut Reader<'_>, node: &Node, at: Span) -> Option<Dist> 
     Some(match variant.name {
         "deterministic" => Dist::Deterministic(mean?),
         "exponential" => Dist::Exponential(mean?),
-        "erlang" => Dist::Erlang {
-            stages: reader.count32(&f, "stages")?,
-            mean: mean?,
-        },
-        "lognormal" => Dist::Lognormal {
-            cv: reader.number(&f, "cv")?,
-            mean: mean?,
-        },
+        "erlang" => Dist::Erlang { stages: reader.count32(&f, "stages")?, mean: mean? },
+        "lognormal" => Dist::Lognormal { cv: reader.number(&f, "cv")?, mean: mean? },
         "hyperexponential" => {
             let cv = reader.number(&f, "cv")?;
             if cv < 1.0 {
@@ -140,12 +118,9 @@ fn distribution(reader: &mut Reader<'_>, node: &Node, at: Span) -> Option<Dist> 
             let alpha = reader.number(&f, "alpha")?;
             if alpha <= 1.0 {
                 reader.error(
-                    Draft::new(
-                        f.span("alpha"),
-                        "a Pareto distribution with this tail has no mean",
-                    )
-                    .found(format!("`{alpha}`"))
-                    .expected("a number above 1"),
+                    Draft::new(f.span("alpha"), "a Pareto distribution with this tail has no mean")
+                        .found(format!("`{alpha}`"))
+                        .expected("a number above 1"),
                 );
                 return None;
             }

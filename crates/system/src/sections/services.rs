@@ -13,22 +13,13 @@ pub(crate) static SERVICE: Section = Section {
     keys: &[
         optional(
             "workers",
-            Kind::Either(&[
-                Kind::Count {
-                    min: 1,
-                    max: 1_000_000,
-                },
-                Kind::Word(&["unlimited"]),
-            ]),
+            Kind::Either(&[Kind::Count { min: 1, max: 1_000_000 }, Kind::Word(&["unlimited"])]),
             "unlimited",
             "attempts that each instance works on at the same time",
         ),
         optional(
             "instances",
-            Kind::Count {
-                min: 1,
-                max: 10_000,
-            },
+            Kind::Count { min: 1, max: 10_000 },
             "1",
             "how many there are, each with its own queue and workers",
         ),
@@ -56,13 +47,7 @@ pub(crate) static SERVICE: Section = Section {
         ),
         optional(
             "queue",
-            Kind::Either(&[
-                Kind::Count {
-                    min: 0,
-                    max: 100_000_000,
-                },
-                Kind::Word(&["unlimited"]),
-            ]),
+            Kind::Either(&[Kind::Count { min: 0, max: 100_000_000 }, Kind::Word(&["unlimited"])]),
             "unlimited",
             "attempts that may wait at each instance; a full queue rejects at once",
         ),
@@ -205,20 +190,14 @@ fn rate_limit(reader: &mut Reader<'_>, f: &Fields<'_>) -> Option<RateLimit> {
     let entry = f.entry("rate_limit")?;
     let (rate, burst) = if entry.value.is_map() {
         let limit = reader.section(&entry.value, &RATE_LIMIT, entry.key.span)?;
-        (
-            reader.number(&limit, "rate")?,
-            reader.number(&limit, "burst"),
-        )
+        (reader.number(&limit, "rate")?, reader.number(&limit, "burst"))
     } else {
         match reader.value(f, "rate_limit")? {
             Val::Number(rate) => (rate, None),
             _ => return None,
         }
     };
-    Some(RateLimit {
-        rate,
-        burst: burst.unwrap_or_else(|| rate.max(1.0)),
-    })
+    Some(RateLimit { rate, burst: burst.unwrap_or_else(|| rate.max(1.0)) })
 }
 
 /// What only works with a bound on workers.
@@ -237,10 +216,7 @@ fn without_workers(reader: &mut Reader<'_>, service: &Service, f: &Fields<'_>) {
             reader.warn(
                 Draft::new(
                     entry.key.span,
-                    format!(
-                        "`{key}` does nothing: `{}` has workers without limit",
-                        service.name
-                    ),
+                    format!("`{key}` does nothing: `{}` has workers without limit", service.name),
                 )
                 .expected("`workers:` beside it"),
             );

@@ -121,10 +121,7 @@ mod tests {
     fn rows_with_header_comments_and_windows_ends() {
         let (points, mistakes) = rows("seconds,rps\r\n# quiet\r\n0,10\r\n1.5, 20\r\n\r\n");
         assert_eq!(mistakes, []);
-        assert_eq!(
-            points,
-            [(Nanos::ZERO, 10.0), (Nanos::from_millis(1500), 20.0)]
-        );
+        assert_eq!(points, [(Nanos::ZERO, 10.0), (Nanos::from_millis(1500), 20.0)]);
     }
 
     #[test]
@@ -132,9 +129,6 @@ mod tests {
         let text = "0,1\n1\n2,x\ny,1\n1,2,3\n-1,1\n3,-1\n4,inf\n2,2\n0,3";
         let (_, mistakes) = rows(text);
         let places: Vec<&str> = mistakes.iter().map(|(r, ..)| &text[r.clone()]).collect();
-        assert_eq!(
-            places,
-            ["1", "2,x", "y,1", "1,2,3", "-1,1", "3,-1", "4,inf", "0,3"]
-        );
+        assert_eq!(places, ["1", "2,x", "y,1", "1,2,3", "-1,1", "3,-1", "4,inf", "0,3"]);
     }
 }

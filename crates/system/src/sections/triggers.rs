@@ -25,42 +25,22 @@ static ACTION: Section = Section {
     doc: "One thing that goes wrong: exactly one of the first seven keys, with what it needs.",
     keys: &[
         otherwise("outage", SERVICES, "", "these services stop working"),
-        otherwise(
-            "slowdown",
-            SERVICES,
-            "",
-            "their service times are multiplied by `factor`",
-        ),
+        otherwise("slowdown", SERVICES, "", "their service times are multiplied by `factor`"),
         otherwise(
             "capacity_loss",
             SERVICES,
             "",
             "this `share` of their workers and rate limit is gone",
         ),
-        otherwise(
-            "error_rate",
-            SERVICES,
-            "",
-            "their attempts fail with probability `rate`",
-        ),
-        otherwise(
-            "added_latency",
-            SERVICES,
-            "",
-            "attempts reach them later by `latency`",
-        ),
+        otherwise("error_rate", SERVICES, "", "their attempts fail with probability `rate`"),
+        otherwise("added_latency", SERVICES, "", "attempts reach them later by `latency`"),
         otherwise(
             "load_spike",
             Kind::Name(Names::ClassOrAll),
             "",
             "the load of a class or of all is multiplied by `factor`, or set to `rate`",
         ),
-        otherwise(
-            "cache_flush",
-            Kind::OneOrMany(&CACHE),
-            "",
-            "these caches lose everything",
-        ),
+        otherwise("cache_flush", Kind::OneOrMany(&CACHE), "", "these caches lose everything"),
         optional(
             "mode",
             Kind::Word(&["silent", "refuse"]),
@@ -80,12 +60,7 @@ static ACTION: Section = Section {
             "",
             "error rate: a percentage; load spike: requests per second, of all classes together",
         ),
-        otherwise(
-            "latency",
-            Kind::Duration { zero: false },
-            "",
-            "added latency: how much",
-        ),
+        otherwise("latency", Kind::Duration { zero: false }, "", "added latency: how much"),
         otherwise(
             "for",
             Kind::Duration { zero: false },
@@ -146,17 +121,10 @@ pub(crate) fn lower(
             }
         };
         let actions = items.iter().filter_map(|item| {
-            let at = if item.is_map() {
-                item.span
-            } else {
-                entry.key.span
-            };
+            let at = if item.is_map() { item.span } else { entry.key.span };
             action(reader, item, at, services)
         });
-        triggers.push(Trigger {
-            name: entry.key.text.clone(),
-            actions: actions.collect(),
-        });
+        triggers.push(Trigger { name: entry.key.text.clone(), actions: actions.collect() });
     }
     triggers
 }
@@ -166,16 +134,8 @@ fn action(reader: &mut Reader<'_>, item: &Node, at: Span, services: &[Service]) 
     let lasts = reader.duration(&f, "for");
     let after = reader.duration(&f, "after").unwrap_or(Nanos::ZERO);
     let kind = kind(reader, variant.name, &f, services);
-    let lasts = if variant.name == "cache_flush" {
-        Nanos::ZERO
-    } else {
-        lasts?
-    };
-    Some(Action {
-        kind: kind?,
-        after,
-        lasts,
-    })
+    let lasts = if variant.name == "cache_flush" { Nanos::ZERO } else { lasts? };
+    Some(Action { kind: kind?, after, lasts })
 }
 
 fn kind(
@@ -188,10 +148,7 @@ fn kind(
     match name {
         "load_spike" => return spike(reader, f, node),
         "cache_flush" => {
-            let caches = ids(reader, node, &CACHE)?
-                .into_iter()
-                .map(CacheId)
-                .collect();
+            let caches = ids(reader, node, &CACHE)?.into_iter().map(CacheId).collect();
             return Some(ActionKind::CacheFlush { caches });
         }
         _ => {}
@@ -201,17 +158,11 @@ fn kind(
     match name {
         "outage" => {
             let refuse = reader.word(f, "mode") == Some("refuse");
-            Some(ActionKind::Outage {
-                services: which?,
-                refuse,
-            })
+            Some(ActionKind::Outage { services: which?, refuse })
         }
         "slowdown" => {
             let factor = reader.number(f, "factor")?;
-            Some(ActionKind::Slowdown {
-                services: which?,
-                factor,
-            })
+            Some(ActionKind::Slowdown { services: which?, factor })
         }
         "capacity_loss" => {
             let share = reader.number(f, "share")?;
@@ -222,31 +173,19 @@ fn kind(
                 .find(|s| s.workers.is_none() && s.rate_limit.is_none());
             if let Some(free) = free {
                 reader.warn(
-                    Draft::new(
-                        node.span,
-                        format!("`{}` has no capacity to lose", free.name),
-                    )
-                    .expected("a service with `workers` or a `rate_limit`"),
+                    Draft::new(node.span, format!("`{}` has no capacity to lose", free.name))
+                        .expected("a service with `workers` or a `rate_limit`"),
                 );
             }
-            Some(ActionKind::CapacityLoss {
-                services: which,
-                share,
-            })
+            Some(ActionKind::CapacityLoss { services: which, share })
         }
         "error_rate" => match reader.scalar(f.node("rate")?, &SHARE)? {
-            Val::Number(rate) => Some(ActionKind::ErrorRate {
-                services: which?,
-                rate,
-            }),
+            Val::Number(rate) => Some(ActionKind::ErrorRate { services: which?, rate }),
             _ => None,
         },
         _ => {
             let latency = reader.duration(f, "latency")?;
-            Some(ActionKind::AddedLatency {
-                services: which?,
-                latency,
-            })
+            Some(ActionKind::AddedLatency { services: which?, latency })
         }
     }
 }

@@ -74,10 +74,8 @@ fn short_backoff(reader: &mut Reader<'_>, system: &System, edge: &Edge, o: &Orig
         return;
     }
     let retries = retry.limits.max().min(64);
-    let mean = (1..=retries)
-        .map(|n| mean_delay(&retry.backoff, n))
-        .sum::<f64>()
-        / f64::from(retries);
+    let mean =
+        (1..=retries).map(|n| mean_delay(&retry.backoff, n)).sum::<f64>() / f64::from(retries);
     let service = 1.0 / capacity;
     if mean >= 2.0 * service {
         return;
@@ -116,12 +114,9 @@ fn deadline_before_timeout(reader: &mut Reader<'_>, edge: &Edge, o: &Origin) {
         && policy.retry.is_active()
     {
         reader.warn(
-            Draft::new(
-                at,
-                "the deadline leaves no time for a retry after a timeout",
-            )
-            .found(deadline.to_string())
-            .expected(format!("more than the timeout, which is {timeout}")),
+            Draft::new(at, "the deadline leaves no time for a retry after a timeout")
+                .found(deadline.to_string())
+                .expected(format!("more than the timeout, which is {timeout}")),
         );
     }
 }
@@ -141,14 +136,10 @@ fn queue_outlasts_caller(reader: &mut Reader<'_>, system: &System, places: &Plac
         return;
     }
     let (from, _) = ends(system, edge);
-    let queue = service.queue.map_or_else(
-        || "an unlimited queue".to_owned(),
-        |q| format!("a queue of {q}"),
-    );
-    let message = format!(
-        "`{}` can make its callers wait for longer than they do",
-        service.name
-    );
+    let queue = service
+        .queue
+        .map_or_else(|| "an unlimited queue".to_owned(), |q| format!("a queue of {q}"));
+    let message = format!("`{}` can make its callers wait for longer than they do", service.name);
     reader.warn(
         Draft::new(places.services[id], message)
             .found(format!("{queue}; `{from}` gives up after {timeout}"))
@@ -160,31 +151,22 @@ fn queue_outlasts_caller(reader: &mut Reader<'_>, system: &System, places: &Plac
 }
 
 fn ends<'s>(system: &'s System, edge: &Edge) -> (&'s str, &'s str) {
-    (
-        system.caller_name(edge.caller),
-        system.target_name(edge.target),
-    )
+    (system.caller_name(edge.caller), system.target_name(edge.target))
 }
 
 /// Services that get more first attempts than they can serve: one warning for all.
 fn overload(reader: &mut Reader<'_>, system: &System, places: &Places) {
     let arriving = arrival_rates(system);
-    let mut over = system
-        .services
-        .iter()
-        .zip(arriving)
-        .zip(&places.services)
-        .filter_map(|((service, rate), at)| {
+    let mut over = system.services.iter().zip(arriving).zip(&places.services).filter_map(
+        |((service, rate), at)| {
             let capacity = service.capacity()?;
             (rate > capacity * (1.0 + 1e-9)).then_some((service, rate, capacity, *at))
-        });
+        },
+    );
     let Some((service, rate, capacity, at)) = over.next() else {
         return;
     };
-    let message = format!(
-        "`{}` gets more load than it can serve, without any retry",
-        service.name
-    );
+    let message = format!("`{}` gets more load than it can serve, without any retry", service.name);
     let mut draft = Draft::new(at, message)
         .found(format!("{rate:.1}/s"))
         .expected(format!("at most {capacity:.1}/s, its capacity"));
@@ -213,13 +195,7 @@ fn arrival_rates(system: &System) -> Vec<f64> {
 }
 
 fn tree(system: &System, steps: &[Step], rate: f64, rates: &mut [f64]) {
-    for Call {
-        target,
-        times,
-        chance,
-        steps,
-    } in steps.iter().flatten()
-    {
+    for Call { target, times, chance, steps } in steps.iter().flatten() {
         let mut rate = rate * f64::from(*times) * chance;
         if let Target::Cache(c) = target {
             rate *= 1.0 - system.caches[c.0 as usize].hit_rate;

@@ -29,9 +29,7 @@ fn values_are_replaced_and_added() {
     assert_eq!(s.services[0].workers, Some(3));
     assert_eq!(s.services[0].queue, Some(150));
     assert_eq!(s.load[0], damper_system::model::Load::Constant(140.0));
-    let damper_system::model::Work::Requests(types) = &s.work else {
-        panic!("call trees")
-    };
+    let damper_system::model::Work::Requests(types) = &s.work else { panic!("call trees") };
     let call = &types[0].steps[0][0];
     assert_eq!((call.times, call.chance), (2, 0.5));
     assert_eq!(s.experiment.watch.as_secs_f64(), 60.0);
@@ -79,10 +77,7 @@ fn mistakes_point_into_the_change() {
         ("set-section-unknown", "polices.db.timeout=1s"),
         ("set-value-wrong", "services.db.queue=many"),
         ("set-value-empty", "services.db.queue="),
-        (
-            "set-inside-a-value",
-            "services={db: {workers: 3, queue: [1]}}",
-        ),
+        ("set-inside-a-value", "services={db: {workers: 3, queue: [1]}}"),
         ("set-without-value", "services.db.queue"),
         ("set-empty", ""),
         ("set-empty-key", "services..queue=1"),
@@ -106,11 +101,6 @@ fn mistakes_point_into_the_change() {
 fn an_error_in_the_file_and_one_in_a_change_are_shown_together() {
     let mut file = with(&[("load", "270")], &[]);
     file.set("services.db.queue=-1").unwrap();
-    let files: Vec<String> = file
-        .lower()
-        .unwrap_err()
-        .into_iter()
-        .map(|p| p.file)
-        .collect();
+    let files: Vec<String> = file.lower().unwrap_err().into_iter().map(|p| p.file).collect();
     assert_eq!(files, ["system.yaml", "--set"]);
 }

@@ -25,10 +25,7 @@ fn file(sections: &[(&str, &str)]) -> String {
     ];
     let said = |key: &str| sections.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
     let kept = defaults.map(|(key, value)| (key, said(key).unwrap_or(value)));
-    let more = sections
-        .iter()
-        .filter(|(key, _)| !defaults.iter().any(|(k, _)| k == key))
-        .copied();
+    let more = sections.iter().filter(|(key, _)| !defaults.iter().any(|(k, _)| k == key)).copied();
     kept.into_iter()
         .chain(more)
         .filter(|(_, value)| !value.is_empty())

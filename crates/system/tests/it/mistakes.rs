@@ -33,35 +33,20 @@ fn mistakes_of_yaml() {
         ("yaml-empty", String::new()),
         ("yaml-only-comments", "# nothing\n# here\n".into()),
         ("yaml-not-a-mapping", "just words\n".into()),
-        (
-            "yaml-unclosed",
-            "damper: 1\nservices: {db: {workers: 3}\nload: 3/s\n".into(),
-        ),
+        ("yaml-unclosed", "damper: 1\nservices: {db: {workers: 3}\nload: 3/s\n".into()),
         ("yaml-tab", "damper: 1\nservices:\n\tdb: {}\n".into()),
-        (
-            "yaml-bad-indent",
-            "damper: 1\nservices:\n    db: {}\n  web: {}\n".into(),
-        ),
+        ("yaml-bad-indent", "damper: 1\nservices:\n    db: {}\n  web: {}\n".into()),
         ("yaml-key-twice", format!("{base}load: 280/s\n")),
         ("yaml-two-documents", format!("{base}---\n{base}")),
         ("yaml-tag", file(&[("load", "!rate 270/s")])),
         ("yaml-list-as-key", format!("{base}[a, b]: c\n")),
         ("yaml-alias-unknown", file(&[("load", "*nowhere")])),
         ("yaml-alias-in-itself", file(&[("services", "&a {db: *a}")])),
-        (
-            "yaml-merge-of-a-word",
-            file(&[("services", "{db: {<<: x}}")]),
-        ),
+        ("yaml-merge-of-a-word", file(&[("services", "{db: {<<: x}}")])),
         ("yaml-too-deep", deep),
         ("yaml-laughs", laughs),
-        (
-            "yaml-long-line",
-            format!("{base}name: [{}oops]\n", "aaaaaaaaaa, ".repeat(50)),
-        ),
-        (
-            "yaml-control-characters",
-            file(&[("name", "[\"\\e[31m\\x07\"]")]),
-        ),
+        ("yaml-long-line", format!("{base}name: [{}oops]\n", "aaaaaaaaaa, ".repeat(50))),
+        ("yaml-control-characters", file(&[("name", "[\"\\e[31m\\x07\"]")])),
     ];
     for (name, text) in cases {
         insta::assert_snapshot!(name, bad(&text).render(false));
@@ -83,13 +68,9 @@ fn colour_only_when_asked() {
 
 #[test]
 fn too_many_are_counted() {
-    let services: String = (0..500)
-        .map(|i| format!("  s{i}: {{workers: x}}\n"))
-        .collect();
-    let problems = bad(&file(&[
-        ("services", &format!("\n{services}")),
-        ("requests", "{r: {calls: [s0]}}"),
-    ]));
+    let services: String = (0..500).map(|i| format!("  s{i}: {{workers: x}}\n")).collect();
+    let problems =
+        bad(&file(&[("services", &format!("\n{services}")), ("requests", "{r: {calls: [s0]}}")]));
     assert_eq!(problems.iter().count(), 200);
     assert_eq!(problems.omitted(), 300);
     assert!(problems.render(false).ends_with("… and 450 more\n"));

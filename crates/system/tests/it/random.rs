@@ -19,15 +19,9 @@ fn places(problems: &Problems, text: &str) -> Result<(), TestCaseError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines: Vec<&str> = text.split('\n').collect();
     for problem in problems {
-        prop_assert!(
-            problem.line >= 1 && problem.line <= lines.len(),
-            "{problem}"
-        );
+        prop_assert!(problem.line >= 1 && problem.line <= lines.len(), "{problem}");
         let columns = lines[problem.line - 1].chars().count() + 1;
-        prop_assert!(
-            problem.column >= 1 && problem.column <= columns,
-            "{problem}"
-        );
+        prop_assert!(problem.column >= 1 && problem.column <= columns, "{problem}");
         prop_assert!(text.get(problem.span.clone()).is_some(), "{problem:?}");
         prop_assert!(!problem.message.is_empty());
     }

@@ -28,10 +28,8 @@ fn accepts_good_files() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|e| e == "yaml") {
                 let text = std::fs::read_to_string(&path).unwrap();
-                let errors: Vec<String> = validator
-                    .iter_errors(&json(&text))
-                    .map(|e| e.to_string())
-                    .collect();
+                let errors: Vec<String> =
+                    validator.iter_errors(&json(&text)).map(|e| e.to_string()).collect();
                 assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
                 files += 1;
             }
@@ -52,24 +50,15 @@ fn refuses_bad_files() {
         vec![("services", "{db: {wrokers: 3}}")],
         vec![("services", "{db: {workers: 0}}")],
         vec![("services", "{db: {service_time: 100}}")],
-        vec![(
-            "services",
-            "{db: {service_time: {dist: lognormal, mean: 1ms}}}",
-        )],
-        vec![(
-            "services",
-            "{db: {service_time: {dist: exponential, mean: 1ms, cv: 2}}}",
-        )],
+        vec![("services", "{db: {service_time: {dist: lognormal, mean: 1ms}}}")],
+        vec![("services", "{db: {service_time: {dist: exponential, mean: 1ms, cv: 2}}}")],
         vec![("services", "{db: {failure: 0.1}}")],
         vec![("services", "{\"my db\": {}}")],
         vec![("arrivals", "poison")],
         vec![("requests", "{r: {calls: [{a: [], b: []}]}}")],
         vec![("policies", "{\"a -> b -> c\": {}}")],
         vec![("policies", "{db: {retry: {on: [reject]}}}")],
-        vec![(
-            "policies",
-            "{db: {retry: {budget: {kind: envoy, max_tokens: 3}}}}",
-        )],
+        vec![("policies", "{db: {retry: {budget: {kind: envoy, max_tokens: 3}}}}")],
         vec![("triggers", "{t: [{outage: db}]}")],
         vec![("triggers", "{t: [{outage: db, slowdown: db, for: 1s}]}")],
         vec![("experiment", "{recovered_at: 0.9}")],

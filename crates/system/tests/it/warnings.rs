@@ -6,36 +6,18 @@ use crate::{file, lower};
 fn warnings() {
     let two = ("classes", "[high, low]");
     let loads = ("load", "{high: 50/s, low: 100/s}");
-    let bounded = (
-        "services",
-        "{db: {workers: 30, service_time: 100ms, queue: 100}}",
-    );
+    let bounded = ("services", "{db: {workers: 30, service_time: 100ms, queue: 100}}");
     for (name, sections) in [
-        (
-            "warn-nothing",
-            vec![
-                bounded,
-                ("policies", "{db: {timeout: 1s, retry: {limit: 1}}}"),
-            ],
-        ),
-        (
-            "warn-queue-too-long",
-            vec![("policies", "{db: {timeout: 1s}}")],
-        ),
-        (
-            "warn-no-timeout",
-            vec![bounded, ("policies", "{default: {retry: {limit: 3}}}")],
-        ),
+        ("warn-nothing", vec![bounded, ("policies", "{db: {timeout: 1s, retry: {limit: 1}}}")]),
+        ("warn-queue-too-long", vec![("policies", "{db: {timeout: 1s}}")]),
+        ("warn-no-timeout", vec![bounded, ("policies", "{default: {retry: {limit: 3}}}")]),
         (
             "warn-class-limits-at-once",
             vec![
                 two,
                 loads,
                 bounded,
-                (
-                    "policies",
-                    "{db: {timeout: 1s, retry: {limit: {high: 5, low: 1}}}}",
-                ),
+                ("policies", "{db: {timeout: 1s, retry: {limit: {high: 5, low: 1}}}}"),
             ],
         ),
         (
@@ -50,13 +32,7 @@ fn warnings() {
                 ),
             ],
         ),
-        (
-            "warn-overload",
-            vec![
-                bounded,
-                ("load", "{ramp: {from: 100/s, to: 900/s, over: 10s}}"),
-            ],
-        ),
+        ("warn-overload", vec![bounded, ("load", "{ramp: {from: 100/s, to: 900/s, over: 10s}}")]),
         (
             "warn-overload-behind-a-cache",
             vec![
@@ -79,10 +55,7 @@ fn warnings() {
             vec![
                 ("services", "{db: {}, idle: {}}"),
                 ("caches", "{c: {store: db, hit_rate: 50%, hot_keys: 10}}"),
-                (
-                    "policies",
-                    "{idle: {timeout: 1s}, \"db -> db\": {timeout: 2s}}",
-                ),
+                ("policies", "{idle: {timeout: 1s}, \"db -> db\": {timeout: 2s}}"),
             ],
         ),
         (
@@ -94,22 +67,13 @@ fn warnings() {
         ),
         (
             "warn-deadline-too-close",
-            vec![
-                bounded,
-                (
-                    "policies",
-                    "{db: {timeout: 1s, deadline: 1s, retry: {limit: 1}}}",
-                ),
-            ],
+            vec![bounded, ("policies", "{db: {timeout: 1s, deadline: 1s, retry: {limit: 1}}}")],
         ),
         (
             "warn-nothing-to-lose",
             vec![
                 ("services", "{db: {}}"),
-                (
-                    "triggers",
-                    "{loss: {capacity_loss: db, share: 50%, for: 2s}}",
-                ),
+                ("triggers", "{loss: {capacity_loss: db, share: 50%, for: 2s}}"),
             ],
         ),
         (

@@ -16,10 +16,8 @@ impl LineChart {
             .lines
             .iter()
             .map(|line| {
-                let means: Vec<Option<f64>> = spans
-                    .iter()
-                    .map(|s| line.values.get(s.clone()).and_then(thin::mean))
-                    .collect();
+                let means: Vec<Option<f64>> =
+                    spans.iter().map(|s| line.values.get(s.clone()).and_then(thin::mean)).collect();
                 let at = |v: &Option<f64>| v.map(|v| area.y(y, v).round());
                 let text = |v: &Option<f64>| v.map(line.print);
                 json!({
@@ -42,20 +40,14 @@ impl LineChart {
         let spans: Vec<_> = thin::spans(self.t_s.len(), TABLE_ROWS).collect();
         let head = El::new("tr")
             .child(El::new("th").attr("scope", "col").text("time"))
-            .children(
-                self.lines
-                    .iter()
-                    .map(|l| El::new("th").attr("scope", "col").text(l.name)),
-            );
+            .children(self.lines.iter().map(|l| El::new("th").attr("scope", "col").text(l.name)));
         let rows = spans.into_iter().filter(|s| !s.is_empty()).map(|span| {
             let (_, label) = self.moment(span.clone());
             let cells = self.lines.iter().map(|line| {
                 let mean = line.values.get(span.clone()).and_then(thin::mean);
                 El::new("td").text(mean.map_or_else(|| format::NONE.to_owned(), line.print))
             });
-            El::new("tr")
-                .child(El::new("th").attr("scope", "row").text(label))
-                .children(cells)
+            El::new("tr").child(El::new("th").attr("scope", "row").text(label)).children(cells)
         });
         let table = El::new("table")
             .child(El::new("thead").child(head))
@@ -71,11 +63,7 @@ impl LineChart {
         let last = points.last().copied().unwrap_or_default();
         let (from, to) = (first - half, last + half);
         let label = if half > 0.0 {
-            format!(
-                "{}–{}",
-                format::moment(from).replace("\u{a0}s", ""),
-                format::moment(to)
-            )
+            format!("{}–{}", format::moment(from).replace("\u{a0}s", ""), format::moment(to))
         } else {
             format::moment(first)
         };
