@@ -229,6 +229,7 @@ fn remedy(h: &Headroom, r: &damper_sim::Priced) -> out::Remedy {
         set: r.set.clone(),
         hidden_rps: r.hidden.map(|e| e.mean),
         hidden_ci95: r.hidden.map(|e| e.ci95),
+        at_least: r.at_least,
         advertised_rps: r.advertised.map(|e| e.mean),
         success_before: r.success[0],
         success_after: r.success[1],

@@ -100,6 +100,10 @@ pub struct Remedy {
     pub hidden_rps: Option<f64>,
     /// Its 95 % interval.
     pub hidden_ci95: Option<[f64; 2]>,
+    /// Hidden capacity may be higher: some runs had more open attempts than are simulated, and
+    /// count as not recovering.
+    #[serde(default)]
+    pub at_least: bool,
     /// New advertised capacity.
     pub advertised_rps: Option<f64>,
     /// Success under a 1 % transient error rate without overload, as the file is.

@@ -5,6 +5,7 @@
 
 mod headroom;
 mod loops;
+mod probe;
 mod remedies;
 mod search;
 mod simulate;

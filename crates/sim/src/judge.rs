@@ -66,6 +66,7 @@ pub(crate) struct Question {
     pub(crate) loop_time: u64,
     /// End the run as soon as the answer is known.
     pub(crate) early: bool,
+    pub(crate) most_open: usize,
     /// Without a trigger: how long the whole run is, and the share of its requests that may fail
     /// before the load counts as not served.
     pub(crate) length: u64,
@@ -379,7 +380,7 @@ impl Judge {
                 return verdict(State::Undecided, "interrupted before it could be told".to_owned());
             }
             Ending::TooManyOpen => {
-                let most = crate::world::MOST_OPEN;
+                let most = self.q.most_open;
                 return verdict(
                     State::Metastable,
                     format!("the backlog passed {most} open attempts"),
@@ -456,6 +457,7 @@ mod tests {
             recovered_at: 0.95,
             loop_time: 2 * S,
             early,
+            most_open: 1000,
             length: 600 * S,
             may_fail: 0.01,
         }

@@ -44,6 +44,9 @@ pub struct Conditions {
     /// End as soon as it is known whether the system recovers, or, without a trigger, that it
     /// cannot serve its load.
     pub early: bool,
+    /// The most attempts that may be open at once: a run that exceeds it is ended, since memory
+    /// has an end, too.
+    pub most_open: usize,
     /// Share of the requests that may fail before a load counts as not served.
     pub may_fail: f64,
 }
@@ -66,6 +69,7 @@ impl Conditions {
             end: e.trigger_at.0.saturating_add(length).saturating_add(e.watch.0),
             good_within: e.good_within.map_or(NEVER, |t| t.0),
             early: false,
+            most_open: 4_000_000,
             may_fail: 1.0 - e.recovered_at,
         }
     }
@@ -118,6 +122,7 @@ pub fn run(plan: &Plan, conditions: &Conditions, replication: u32, stop: &Atomic
         recovered_at: experiment.recovered_at,
         loop_time: plan.loop_time().min(conditions.watch / 4),
         early: conditions.early,
+        most_open: conditions.most_open,
         length: conditions.end.saturating_sub(conditions.warmup),
         may_fail: conditions.may_fail,
     });

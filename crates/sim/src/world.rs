@@ -26,10 +26,6 @@ use crate::run::{Conditions, Ending};
 use crate::slab::{NONE, Slab};
 use crate::stats::{ClassStats, EdgeStats, Point, Series, ServicePoint, ServiceStats};
 
-/// The most attempts that may be open at once; a run that exceeds it has a backlog that
-/// nothing will clear, and is ended.
-pub(crate) const MOST_OPEN: usize = 2_000_000;
-
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// A request of this class arrives.
@@ -350,7 +346,7 @@ impl<'a> World<'a> {
                 self.handle(event);
             }
             self.work_off();
-            if self.attempts.len() > MOST_OPEN {
+            if self.attempts.len() > self.conditions.most_open {
                 self.flush(tick - interval);
                 return Ending::TooManyOpen;
             }

@@ -102,7 +102,9 @@ fn row(r: &Remedy) -> Vec<String> {
     let price = if clear { format!("{:+.2} %", gain * 100.0) } else { "none seen".to_owned() };
     vec![
         r.name.clone(),
-        r.hidden_rps.map_or("not found".to_owned(), rate),
+        r.hidden_rps.map_or("not found".to_owned(), |h| {
+            format!("{}{}", if r.at_least { "≥ " } else { "" }, rate(h))
+        }),
         ci,
         percent(r.success_after),
         price,

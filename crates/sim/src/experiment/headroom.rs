@@ -3,7 +3,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use damper_control::Nanos;
 use damper_system::SystemFile;
 use damper_system::model::{Load, System};
 use rayon::prelude::*;
@@ -12,19 +11,14 @@ use thiserror::Error;
 use crate::State;
 use crate::estimate::Estimate;
 use crate::experiment::loops;
+use crate::experiment::probe::Probe;
 use crate::experiment::remedies::Context;
-use crate::experiment::search::{Found, Search, search};
-use crate::experiment::worst;
-use crate::experiment::{Control, REMEDIES, Simulated, SustainingLoop, simulate};
-use crate::plan::Plan;
-use crate::run::{Conditions, run};
+use crate::experiment::{Control, REMEDIES, Remedy, Simulated, SustainingLoop, simulate};
+use crate::run::Conditions;
 
-/// Goodput at which a load counts as served, as a share of what is offered.
-const SERVED: f64 = 0.99;
-/// Errors at every service with a capacity, to price a change.
-const TRANSIENT_ERRORS: f64 = 0.01;
-/// Requests for one replication of a price.
-const PRICE_REQUESTS: f64 = 40_000.0;
+/// Relative resolution of the search for the system as it is, and for a remedy.
+const RESOLUTION: f64 = 0.005;
+const REMEDY_RESOLUTION: f64 = 0.02;
 
 /// How much effort goes into it.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +100,8 @@ pub struct Priced {
     pub set: Vec<String>,
     /// Hidden capacity with it.
     pub hidden: Option<Estimate>,
+    /// Some runs were cut short at a million open attempts: hidden capacity may be higher.
+    pub at_least: bool,
     /// Advertised capacity with it.
     pub advertised: Option<Estimate>,
     /// Success under 1 % transient errors without overload, before and after.
@@ -163,11 +159,13 @@ pub fn headroom(
         partial: false,
         notes,
     };
-    probe.measure(&mut result, options, control);
+    measure(&probe, &mut result, options, control);
     if options.remedies
-        && let (Some(looped), Some(hidden)) = (&result.looped, result.hidden)
+        && let (Some(looped), Some(advertised), Some(hidden)) =
+            (&result.looped, result.advertised, result.hidden)
     {
-        let base = Base { file, system: &system, probe: &probe, looped, hidden: hidden.mean };
+        let base =
+            Base { file, system: &system, probe: &probe, looped, advertised, hidden: hidden.mean };
         result.remedies = base.try_remedies(options, control);
     }
     result.requests = probe.requests.load(Ordering::Relaxed);
@@ -190,174 +188,47 @@ fn constant_load(system: &System, notes: &mut Vec<String>) -> System {
     system
 }
 
-/// Asks a system questions by running it.
-struct Probe {
-    plan: Plan,
-    recover: Conditions,
-    sustain: Conditions,
-    /// Nothing above can be served.
-    ceiling: f64,
-    guess: f64,
-    requests: AtomicU64,
+/// Fills in everything but the remedies.
+fn measure(probe: &Probe, result: &mut Headroom, options: &HeadroomOptions, control: &Control<'_>) {
+    let n = options.replications.max(1);
+    let advertised = probe.find_advertised(n, RESOLUTION, "advertised capacity", control);
+    result.advertised = advertised.map(|f| f.estimate);
+    let Some(top) = result.advertised else { return };
+    let hidden = probe.find_hidden(top, n, RESOLUTION, "hidden capacity", control);
+    result.heals_everywhere = hidden.is_some_and(|f| f.at_ceiling);
+    result.hidden = hidden.map(|f| f.estimate);
+    result.state = match result.hidden {
+        _ if result.load > top.mean => HeadroomState::Overloaded,
+        Some(h) if result.load > h.mean => HeadroomState::Vulnerable,
+        None if control.stopped() => HeadroomState::Unknown,
+        None => HeadroomState::Vulnerable,
+        Some(_) => HeadroomState::Stable,
+    };
+    if probe.cut.load(Ordering::Relaxed) > 0 {
+        result.notes.push(CUT_NOTE.to_owned());
+    }
+    let hidden_load = result.hidden.map_or(0.0, |h| h.mean);
+    let inside = result.load > hidden_load * 1.02;
+    result.shown_load = if inside || result.heals_everywhere {
+        result.load
+    } else {
+        (hidden_load + top.mean) / 2.0
+    };
+    let conditions = probe.at(&Conditions::of(&probe.plan), result.shown_load);
+    (control.progress)("the run that is shown", 0, 1);
+    let quiet = Control { stop: control.stop, progress: &|_, _, _| {} };
+    let shown = simulate(&probe.plan, &conditions, 1, &quiet);
+    probe.requests.fetch_add(shown.requests, Ordering::Relaxed);
+    if shown.verdict().state != State::Stable {
+        let after = probe.recover.trigger_span(&probe.plan).map_or(0, |(_, end)| end);
+        result.looped = loops::find(&probe.plan, &shown, after);
+    }
+    result.shown = Some(shown);
 }
 
-impl Probe {
-    fn new(system: &System) -> Result<Self, HeadroomError> {
-        if system.total_load() <= 0.0 {
-            return Err(HeadroomError::NoLoad);
-        }
-        let ceiling = worst::ceiling(system).ok_or(HeadroomError::NoCapacity)?;
-        let plan = Plan::new(system);
-        let mut recover = Conditions::of(&plan);
-        let (_, trigger_end) = recover.trigger_span(&plan).ok_or(HeadroomError::NoTrigger)?;
-        if recover.watch == 0 {
-            return Err(HeadroomError::NoWatch);
-        }
-        recover.early = true;
-        // `watch` is what one is willing to look at; an open case is looked at longer.
-        recover.end = trigger_end.saturating_add(recover.watch.saturating_mul(8));
-        // Long enough for a queue that grows by 1 % to show, and for its fluctuations.
-        let seconds = (200_000.0 / ceiling).clamp(60.0, 300.0);
-        let length = Nanos::from_secs_f64(seconds).0.max(10 * plan.loop_time().min(recover.watch));
-        let sustain = Conditions {
-            trigger: None,
-            end: recover.warmup.saturating_add(length),
-            may_fail: 1.0 - SERVED,
-            ..recover.clone()
-        };
-        let guess = worst::hidden(system).unwrap_or(ceiling).min(ceiling);
-        Ok(Self { plan, recover, sustain, ceiling, guess, requests: AtomicU64::new(0) })
-    }
-
-    fn run(
-        &self,
-        conditions: &Conditions,
-        replication: u32,
-        control: &Control<'_>,
-    ) -> crate::Outcome {
-        let outcome = run(&self.plan, conditions, replication, control.stop);
-        self.requests.fetch_add(outcome.requests, Ordering::Relaxed);
-        outcome
-    }
-
-    /// The factors that bring the whole load to `total`: for all classes, or for the one that
-    /// the experiment varies.
-    fn factors(&self, total: f64) -> Vec<f64> {
-        let system = self.plan.system();
-        let now = system.total_load();
-        let Some(class) = system.experiment.vary.map(usize::from) else {
-            return vec![total / now; system.load.len()];
-        };
-        let own = system.load[class].mean();
-        let mut factors = vec![1.0; system.load.len()];
-        factors[class] = ((total - (now - own)) / own).max(0.0);
-        factors
-    }
-
-    fn at(&self, conditions: &Conditions, load: f64) -> Conditions {
-        Conditions { load_factors: self.factors(load), ..conditions.clone() }
-    }
-
-    fn sustains(&self, load: f64, replication: u32, control: &Control<'_>) -> bool {
-        let o = self.run(&self.at(&self.sustain, load), replication, control);
-        let (offered, good) = o.served;
-        o.verdict.state == State::Stable && good as f64 >= SERVED * offered as f64
-    }
-
-    fn recovers(&self, load: f64, replication: u32, control: &Control<'_>) -> bool {
-        let o = self.run(&self.at(&self.recover, load), replication, control);
-        o.verdict.state == State::Stable
-    }
-
-    fn find_advertised(
-        &self,
-        replications: u32,
-        resolution: f64,
-        name: &str,
-        control: &Control<'_>,
-    ) -> Option<Found> {
-        let holds = |load: f64, replication: u32| self.sustains(load, replication, control);
-        let s = Search {
-            holds: &holds,
-            guess: self.ceiling * 0.99,
-            ceiling: self.ceiling * 1.02,
-            resolution,
-            replications,
-            name,
-        };
-        search(&s, control)
-    }
-
-    fn find_hidden(
-        &self,
-        guess: f64,
-        ceiling: f64,
-        replications: u32,
-        resolution: f64,
-        name: &str,
-        control: &Control<'_>,
-    ) -> Option<Found> {
-        let holds = |load: f64, replication: u32| self.recovers(load, replication, control);
-        search(&Search { holds: &holds, guess, ceiling, resolution, replications, name }, control)
-    }
-
-    fn measure(&self, result: &mut Headroom, options: &HeadroomOptions, control: &Control<'_>) {
-        let n = options.replications.max(1);
-        let advertised = self.find_advertised(n, 0.005, "advertised capacity", control);
-        result.advertised = advertised.map(|f| f.estimate);
-        let Some(top) = result.advertised else { return };
-        // Just below the top a system may fall over without any trigger: look a little lower.
-        let ceiling = top.ci95[0].min(top.mean) * 0.98;
-        let hidden = self.find_hidden(self.guess, ceiling, n, 0.005, "hidden capacity", control);
-        result.heals_everywhere = hidden.is_some_and(|f| f.at_ceiling);
-        result.hidden = hidden.map(|f| if f.at_ceiling { top } else { f.estimate });
-        result.state = match result.hidden {
-            _ if result.load > top.mean => HeadroomState::Overloaded,
-            Some(h) if result.load > h.mean => HeadroomState::Vulnerable,
-            None if control.stopped() => HeadroomState::Unknown,
-            None => HeadroomState::Vulnerable,
-            Some(_) => HeadroomState::Stable,
-        };
-        let hidden_load = result.hidden.map_or(0.0, |h| h.mean);
-        let inside = result.load > hidden_load * 1.02;
-        result.shown_load = if inside || result.heals_everywhere {
-            result.load
-        } else {
-            (hidden_load + top.mean) / 2.0
-        };
-        let mut conditions = self.at(&Conditions::of(&self.plan), result.shown_load);
-        conditions.early = false;
-        (control.progress)("the run that is shown", 0, 1);
-        let shown = simulate(
-            &self.plan,
-            &conditions,
-            1,
-            &Control { stop: control.stop, progress: &|_, _, _| {} },
-        );
-        self.requests.fetch_add(shown.requests, Ordering::Relaxed);
-        if shown.verdict().state != State::Stable {
-            let after = self.recover.trigger_span(&self.plan).map_or(0, |(_, end)| end);
-            result.looped = loops::find(&self.plan, &shown, after);
-        }
-        result.shown = Some(shown);
-    }
-
-    /// Success under transient errors, by replication, at a load without overload.
-    fn success(&self, load: f64, replications: u32, control: &Control<'_>) -> Vec<f64> {
-        let length = Nanos::from_secs_f64((PRICE_REQUESTS / load).min(1e6)).0;
-        let mut conditions = self.at(&self.sustain, load);
-        conditions.error_floor = TRANSIENT_ERRORS;
-        conditions.early = false;
-        conditions.end = conditions.warmup.saturating_add(length);
-        let one = |replication| {
-            let o = self.run(&conditions, replication, control);
-            let good: u64 = o.classes.iter().map(crate::ClassStats::good).sum();
-            let ended: u64 = o.classes.iter().map(crate::ClassStats::ended_all).sum();
-            good as f64 / ended.max(1) as f64
-        };
-        (0..replications.max(2)).into_par_iter().map(one).collect()
-    }
-}
+/// Said when it happened; the capacities found are then bounds from below.
+const CUT_NOTE: &str =
+    "some runs were given up with a million attempts open and count as not recovering";
 
 /// The system as it is, for comparison.
 struct Base<'a> {
@@ -365,6 +236,7 @@ struct Base<'a> {
     system: &'a System,
     probe: &'a Probe,
     looped: &'a SustainingLoop,
+    advertised: Estimate,
     hidden: f64,
 }
 
@@ -373,41 +245,18 @@ impl Base<'_> {
         let context = Context { file: self.file, system: self.system, looped: self.looped };
         let proposals: Vec<_> =
             REMEDIES.iter().filter_map(|r| (r.propose)(&context).map(|set| (r, set))).collect();
-        let load = self.hidden / 2.0;
         let n = options.remedy_replications.max(1);
-        let before = self.probe.success(load, n, control);
+        let before = self.probe.success(self.hidden / 2.0, n, control);
         let total = proposals.len() as u64;
         let done = AtomicU64::new(0);
         (control.progress)("remedies", 0, total);
-        let quiet = Control { stop: control.stop, progress: &|_, _, _| {} };
         let mut priced: Vec<Priced> = proposals
             .into_par_iter()
             .filter_map(|(remedy, set)| {
-                let mut file = self.file.clone();
-                let system =
-                    set.iter().all(|s| file.set(s).is_ok()).then(|| file.lower().ok()).flatten()?;
-                let probe = Probe::new(&constant_load(&system, &mut Vec::new())).ok()?;
-                let advertised = probe.find_advertised(1, 0.01, "", &quiet);
-                let hidden = advertised.and_then(|top| {
-                    let ceiling = top.estimate.mean * 0.98;
-                    let found = probe.find_hidden(probe.guess, ceiling, n, 0.02, "", &quiet)?;
-                    Some(if found.at_ceiling { top.estimate } else { found.estimate })
-                });
-                let after = probe.success(load, n, &quiet);
-                self.probe
-                    .requests
-                    .fetch_add(probe.requests.load(Ordering::Relaxed), Ordering::Relaxed);
-                let gains: Vec<f64> = after.iter().zip(&before).map(|(a, b)| a - b).collect();
-                (control.progress)("remedies", done.fetch_add(1, Ordering::Relaxed) + 1, total);
-                (!control.stopped()).then(|| Priced {
-                    id: remedy.id,
-                    name: remedy.name,
-                    set,
-                    hidden,
-                    advertised: advertised.map(|f| f.estimate),
-                    success: [Estimate::of(&before).mean, Estimate::of(&after).mean],
-                    gain: Estimate::of(&gains),
-                })
+                let priced = self.try_remedy(remedy, set, n, &before, control);
+                let n = done.fetch_add(1, Ordering::Relaxed) + 1;
+                (control.progress)("remedies", n, total);
+                priced
             })
             .collect();
         // Within the resolution of the search two remedies are worth the same: cheaper first.
@@ -416,6 +265,45 @@ impl Base<'_> {
             worth(b).cmp(&worth(a)).then_with(|| b.gain.mean.total_cmp(&a.gain.mean))
         });
         priced
+    }
+
+    /// `None` when interrupted, or if the changed file makes no sense.
+    fn try_remedy(
+        &self,
+        remedy: &Remedy,
+        set: Vec<String>,
+        n: u32,
+        before: &[f64],
+        control: &Control<'_>,
+    ) -> Option<Priced> {
+        let mut file = self.file.clone();
+        let applied = set.iter().all(|s| file.set(s).is_ok());
+        let system = applied.then(|| file.lower().ok()).flatten()?;
+        let probe = Probe::new(&constant_load(&system, &mut Vec::new())).ok()?;
+        let quiet = Control { stop: control.stop, progress: &|_, _, _| {} };
+        // Most changes leave the advertised capacity alone, and to see that takes one run.
+        let advertised =
+            if probe.sustains(self.advertised.mean * (1.0 - REMEDY_RESOLUTION), 0, &quiet) {
+                Some(self.advertised)
+            } else {
+                probe.find_advertised(1, REMEDY_RESOLUTION / 2.0, "", &quiet).map(|f| f.estimate)
+            };
+        let hidden =
+            advertised.and_then(|top| probe.find_hidden(top, n, REMEDY_RESOLUTION, "", &quiet));
+        let after = probe.success(self.hidden / 2.0, n, &quiet);
+        self.probe.requests.fetch_add(probe.requests.load(Ordering::Relaxed), Ordering::Relaxed);
+        let gains: Vec<f64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
+        (!control.stopped()).then(|| Priced {
+            id: remedy.id,
+            name: remedy.name,
+            set,
+            hidden: hidden.map(|f| f.estimate),
+            at_least: probe.cut.load(Ordering::Relaxed) > 0
+                && !hidden.is_some_and(|f| f.at_ceiling),
+            advertised,
+            success: [Estimate::of(before).mean, Estimate::of(&after).mean],
+            gain: Estimate::of(&gains),
+        })
     }
 }
 
