@@ -26,7 +26,10 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Task {
     /// Every test there is, installing what it needs
-    Test,
+    Test {
+        /// Only the steps with one of these words in their names
+        only: Vec<String>,
+    },
     /// What a change must pass: formatting, lints, documentation, licences, rules, every test
     Ci,
     /// Measure Damper beside other tools, in one run on this machine
@@ -44,7 +47,7 @@ enum Compare {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
-        Task::Test => test::run_task(),
+        Task::Test { only } => test::run_task(&only),
         Task::Ci => ci::run_task(),
         Task::Compare { what: Compare::Sim(arguments) } => compare::sim::run(&arguments),
     };

@@ -22,11 +22,22 @@ enum Outcome {
 
 /// Steps that were run.
 #[derive(Default)]
-pub(crate) struct Steps(Vec<(&'static str, Duration, Outcome)>);
+pub(crate) struct Steps {
+    only: Vec<String>,
+    ran: Vec<(&'static str, Duration, Outcome)>,
+}
 
 impl Steps {
+    /// Leaves out every step whose name has none of these words, if there are any.
+    pub(crate) fn only(words: &[String]) -> Self {
+        Self { only: words.to_vec(), ran: Vec::new() }
+    }
+
     /// Runs a step.
     pub(crate) fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<Done>) {
+        if !self.only.is_empty() && !self.only.iter().any(|word| name.contains(word)) {
+            return;
+        }
         eprintln!("\n── {name}");
         let start = Instant::now();
         let outcome = match step() {
@@ -36,15 +47,18 @@ impl Steps {
         if let Outcome::Failed(why) = &outcome {
             eprintln!("{name} failed: {why}");
         }
-        self.0.push((name, start.elapsed(), outcome));
+        self.ran.push((name, start.elapsed(), outcome));
     }
 
     /// Prints the summary. An error if a step failed.
     pub(crate) fn finish(self) -> Result<()> {
+        if self.ran.is_empty() {
+            bail!("no step has {} in its name", self.only.join(" or "));
+        }
         eprintln!("\n── summary");
         let mut total = Duration::ZERO;
         let mut failed = Vec::new();
-        for (name, time, outcome) in &self.0 {
+        for (name, time, outcome) in &self.ran {
             total += *time;
             let (word, note) = match outcome {
                 Outcome::Done(Done::Passed) => ("ok", ""),

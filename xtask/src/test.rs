@@ -14,7 +14,8 @@ const FUZZ_SECONDS: u32 = 30;
 
 /// Runs everything.
 pub(crate) fn run_all(steps: &mut Steps) {
-    let mut runner = Runner { nextest: false, browser: None };
+    let mut runner =
+        Runner { nextest: works(&mut cargo("nextest --version")), browser: browser::find() };
     steps.run("tools", || runner.prepare());
     steps.run("tests", || {
         let words = if runner.nextest {
@@ -41,8 +42,8 @@ pub(crate) fn run_all(steps: &mut Steps) {
 }
 
 /// `cargo xtask test`.
-pub(crate) fn run_task() -> Result<()> {
-    let mut steps = Steps::default();
+pub(crate) fn run_task(only: &[String]) -> Result<()> {
+    let mut steps = Steps::only(only);
     run_all(&mut steps);
     steps.finish()
 }
