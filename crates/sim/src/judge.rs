@@ -105,6 +105,9 @@ struct Drift {
 /// Standard errors that a drift must be away from zero.
 const SURE: f64 = 3.0;
 const BATCHES: usize = 8;
+/// Requests without which goodput says nothing: with fewer, a system that serves four fifths
+/// would look well now and then.
+const ENOUGH: u64 = 50;
 /// Ticks kept; more are merged in pairs.
 const MOST_TICKS: usize = 1 << 16;
 
@@ -114,6 +117,11 @@ pub(crate) struct Judge {
     backlog_before: u64,
     /// Since the trigger ended (or since the warm-up, without a trigger).
     after: Vec<Tick>,
+    /// The last ticks that make up a hold time and enough requests to judge by: how many they
+    /// leave out, and their sum.
+    hold: (usize, Tick),
+    /// Offered and good requests in `after`.
+    total: (u64, u64),
     /// Width of an entry of `after`, nanoseconds.
     width: u64,
     partial: Tick,
@@ -128,11 +136,14 @@ pub(crate) struct Judge {
 
 impl Judge {
     pub(crate) fn new(q: Question) -> Self {
-        let first = (2 * q.loop_time).max(10 * q.interval).min(q.watch.max(q.interval));
+        let ticks = q.interval.saturating_mul(10);
+        let first = q.loop_time.saturating_mul(2).max(ticks).min(q.watch.max(q.interval));
         Self {
             before: Tick::default(),
             backlog_before: 0,
             after: Vec::new(),
+            hold: (0, Tick::default()),
+            total: (0, 0),
             width: q.interval,
             partial: Tick::default(),
             ticks_in_partial: 0,
@@ -152,12 +163,13 @@ impl Judge {
         }
         let start = now - self.q.interval;
         let (from, until) = self.q.trigger.unwrap_or((self.q.warmup, self.q.warmup));
-        if start < from {
+        if now <= from {
             self.before.offered += offered;
             self.before.good += good;
             self.backlog_before = self.backlog_before.max(backlog);
             let healthy = self.before_is_healthy();
-            return (self.q.early && now >= from && !healthy).then(|| {
+            let last = now + self.q.interval > from;
+            return (self.q.early && last && !healthy).then(|| {
                 self.verdict = Some(self.overloaded());
                 crate::run::Ending::Decided
             });
@@ -189,7 +201,12 @@ impl Judge {
         if self.ticks_in_partial * self.q.interval < self.width {
             return;
         }
-        self.after.push(std::mem::take(&mut self.partial));
+        let tick = std::mem::take(&mut self.partial);
+        self.after.push(tick);
+        self.total = (self.total.0 + tick.offered, self.total.1 + tick.good);
+        self.hold.1.offered += tick.offered;
+        self.hold.1.good += tick.good;
+        self.shorten();
         self.ticks_in_partial = 0;
         if self.after.len() >= MOST_TICKS {
             let merge = |p: &[Tick]| Tick {
@@ -200,6 +217,30 @@ impl Judge {
             };
             self.after = self.after.chunks(2).map(merge).collect();
             self.width *= 2;
+            // A pair that straddles the start of the window goes into it as a whole.
+            let start = self.hold.0 / 2;
+            let sum = merge(&self.after[start..]);
+            self.hold = (start, sum);
+            self.shorten();
+        }
+    }
+
+    fn hold_ticks(&self) -> usize {
+        self.q.hold.div_ceil(self.width).max(1) as usize
+    }
+
+    /// Lets the oldest ticks out of the window of the hold time as long as it holds enough.
+    fn shorten(&mut self) {
+        let hold = self.hold_ticks();
+        let (start, sum) = &mut self.hold;
+        while self.after.len() - *start > hold {
+            let oldest = self.after[*start];
+            if sum.offered - oldest.offered < ENOUGH {
+                break;
+            }
+            *start += 1;
+            sum.offered -= oldest.offered;
+            sum.good -= oldest.good;
         }
     }
 
@@ -217,7 +258,8 @@ impl Judge {
     }
 
     fn before_is_healthy(&self) -> bool {
-        self.before.good as f64 >= self.q.recovered_at * self.before.offered as f64
+        let Tick { offered, good, .. } = self.before;
+        offered < ENOUGH || good as f64 >= self.q.recovered_at * offered as f64
     }
 
     fn overloaded(&self) -> Verdict {
@@ -231,22 +273,12 @@ impl Judge {
     }
 
     fn recovered(&self) -> Option<Verdict> {
-        let hold = (self.q.hold.div_ceil(self.width)).max(1) as usize;
-        let mut sum = Tick::default();
-        let mut span = 0;
-        for tick in self.after.iter().rev() {
-            sum.offered += tick.offered;
-            sum.good += tick.good;
-            span += 1;
-            if span >= hold && sum.offered >= 20 {
-                break;
-            }
-        }
+        let (start, sum) = self.hold;
+        let span = self.after.len() - start;
         let served = sum.good as f64 >= self.q.recovered_at * sum.offered as f64;
-        if span < hold || sum.offered < 20 || !served {
+        if span < self.hold_ticks() || sum.offered < ENOUGH || !served {
             return None;
         }
-        let start = self.after.len() - span;
         let first = self.after[start].backlog as f64;
         let last = self.after[self.after.len() - 1].backlog as f64;
         let usual = 2.0 * self.backlog_before as f64 + 10.0;
@@ -294,11 +326,16 @@ impl Judge {
         if self.fills().is_some() || drift.per_s < -SURE * drift.error {
             return None;
         }
+        let half = &self.after[self.after.len() / 2..];
+        let (offered, good) = half.iter().fold((0, 0), |(o, g), t| (o + t.offered, g + t.good));
+        let well = good as f64 >= self.q.recovered_at * offered as f64;
         let backlog = self.after.last()?.backlog as f64;
         let fastest_drain = SURE * drift.error - drift.per_s;
         let patience = 4.0 * Nanos(self.q.watch.max(elapsed)).as_secs_f64();
         let reason = if drift.per_s > SURE * drift.error {
             format!("the backlog grows by {:.1}/s without a trigger", drift.per_s)
+        } else if well || offered < ENOUGH {
+            return None;
         } else if fastest_drain <= 0.0 || backlog / fastest_drain > patience {
             format!("a backlog of {backlog:.0} attempts does not drain")
         } else {
@@ -363,7 +400,7 @@ impl Judge {
     pub(crate) fn conclude(&mut self, ending: crate::run::Ending) -> Verdict {
         use crate::run::Ending;
         if let Some(verdict) = self.verdict.take() {
-            if self.q.trigger.is_some() && self.before.offered > 0 && !self.before_is_healthy() {
+            if self.q.trigger.is_some() && !self.before_is_healthy() {
                 return self.overloaded();
             }
             return verdict;
@@ -371,7 +408,7 @@ impl Judge {
         if self.q.trigger.is_none() {
             return self.conclude_untriggered(ending);
         }
-        if self.before.offered > 0 && !self.before_is_healthy() {
+        if !self.before_is_healthy() {
             return self.overloaded();
         }
         let verdict = |state, reason| Verdict { state, recovery: None, projected: false, reason };
@@ -391,6 +428,13 @@ impl Judge {
         if let Some(projected) = self.projection(2.4) {
             return projected;
         }
+        let (offered, _) = self.total;
+        if offered < ENOUGH {
+            return verdict(
+                State::Undecided,
+                format!("only {offered} requests arrived after the trigger: watch longer"),
+            );
+        }
         let backlog = self.after.last().map_or(0, |t| t.backlog);
         match self.drift() {
             Some(d) => verdict(
@@ -407,8 +451,7 @@ impl Judge {
 
     fn conclude_untriggered(&self, ending: crate::run::Ending) -> Verdict {
         use crate::run::Ending;
-        let (offered, good) =
-            self.after.iter().fold((0, 0), |(o, g), t| (o + t.offered, g + t.good));
+        let (offered, good) = self.total;
         let share = good as f64 / offered.max(1) as f64;
         let growing = self
             .drift()
@@ -436,123 +479,9 @@ impl Judge {
 
     /// Share of the load served well since the warm-up, without a trigger.
     pub(crate) fn served(&self) -> (u64, u64) {
-        self.after.iter().fold((0, 0), |(o, g), t| (o + t.offered, g + t.good))
+        self.total
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::run::Ending;
-
-    const S: u64 = 1_000_000_000;
-
-    fn question(early: bool) -> Question {
-        Question {
-            interval: S,
-            warmup: 10 * S,
-            trigger: Some((20 * S, 22 * S)),
-            watch: 120 * S,
-            hold: 5 * S,
-            recovered_at: 0.95,
-            loop_time: 2 * S,
-            early,
-            most_open: 1000,
-            length: 600 * S,
-            may_fail: 0.01,
-        }
-    }
-
-    fn counts(good: u64, backlog: u64, cold: u64) -> Counts {
-        Counts { offered: 100, good, ended: 100, backlog, cold }
-    }
-
-    /// Feeds a run in which `after(second since the end)` gives (good of 100, backlog).
-    fn judge(q: Question, seconds: u64, after: impl Fn(u64) -> (u64, u64)) -> Verdict {
-        let mut judge = Judge::new(q);
-        for second in 1..=seconds {
-            let (good, backlog) = if second <= 22 { (100, 5) } else { after(second - 23) };
-            if let Some(ending) = judge.tick(second * S, counts(good, backlog, 0)) {
-                return judge.conclude(ending);
-            }
-        }
-        judge.conclude(Ending::TimeOver)
-    }
-
-    #[test]
-    fn goodput_that_stays_back_is_recovery() {
-        let v = judge(question(true), 200, |t| if t < 7 { (0, 300) } else { (100, 5) });
-        assert_eq!((v.state, v.recovery), (State::Stable, Some(Nanos::from_secs(7))));
-    }
-
-    #[test]
-    fn a_backlog_that_grows_or_stands_is_not() {
-        let grows = judge(question(true), 200, |t| (0, 300 + 50 * t));
-        assert_eq!(grows.state, State::Metastable);
-        assert!(grows.reason.contains("grows"), "{}", grows.reason);
-        let stands = judge(question(true), 200, |t| (0, 100 - t % 2));
-        assert_eq!(stands.state, State::Metastable);
-    }
-
-    #[test]
-    fn a_backlog_that_drains_for_minutes_is_not_metastable() {
-        for seconds in [90, 150, 600] {
-            let v = judge(question(false), seconds, |t| (10, 100_000 - 30 * t - t % 3));
-            assert_eq!(v.state, State::Stable, "{seconds}: {}", v.reason);
-            assert!(v.projected);
-        }
-    }
-
-    /// A drain that takes much longer than anybody watches is projected, also with an early end.
-    #[test]
-    fn a_slow_drain_ends_early_without_becoming_a_storm() {
-        let v = judge(question(true), 5000, |t| (10, 100_000 - 20 * t - t % 3));
-        assert_eq!((v.state, v.projected), (State::Stable, true), "{}", v.reason);
-    }
-
-    /// A queue that grows while the cache still fills is not hopeless: what arrives will hit.
-    #[test]
-    fn a_cache_that_fills_is_progress() {
-        let mut j = Judge::new(question(true));
-        let ending = (1..=5000u64).find_map(|s| {
-            let (good, queue, cold) =
-                if s <= 22 { (100, 5, 0) } else { (10, 900 * (s - 22), 100_000 - 20 * (s - 22)) };
-            j.tick(s * S, counts(good, queue, cold))
-        });
-        let v = j.conclude(ending.unwrap());
-        assert_eq!((v.state, v.projected), (State::Stable, true), "{}", v.reason);
-    }
-
-    #[test]
-    fn good_replies_over_a_growing_queue_are_not_recovery() {
-        let v = judge(question(true), 200, |t| (100.min(4000 / (t + 1)), 50 + 60 * t));
-        assert_eq!(v.state, State::Metastable, "{}", v.reason);
-    }
-
-    #[test]
-    fn a_system_that_was_never_well_is_overloaded() {
-        let mut j = Judge::new(question(true));
-        let ending = (1..=30).find_map(|s| j.tick(s * S, counts(50, 5, 0)));
-        assert_eq!(ending, Some(Ending::Decided));
-        assert_eq!(j.conclude(Ending::Decided).state, State::Overloaded);
-    }
-
-    #[test]
-    fn a_load_that_fails_too_often_is_found_out_early() {
-        let mut j = Judge::new(Question { trigger: None, ..question(true) });
-        let ended = (1..=600)
-            .find(|s| j.tick(s * S, counts(if *s < 100 { 100 } else { 50 }, 5, 0)).is_some());
-        // 1 % of 600 s at 100/s are 600 requests: twelve seconds at half.
-        assert_eq!(ended, Some(112));
-        assert_eq!(j.conclude(Ending::Decided).state, State::Overloaded);
-    }
-
-    #[test]
-    fn an_interrupted_run_is_undecided() {
-        let mut j = Judge::new(question(true));
-        for s in 1..=24 {
-            assert!(j.tick(s * S, counts(100 * u64::from(s <= 20), 5, 0)).is_none());
-        }
-        assert_eq!(j.conclude(Ending::Interrupted).state, State::Undecided);
-    }
-}
+mod tests;
