@@ -121,6 +121,11 @@ impl World<'_> {
         }
     }
 
+    /// Fetches under way, over all caches, that others may join.
+    pub(crate) fn open_fetches(&self) -> usize {
+        self.caches.iter().map(|c| c.fetches.len()).sum()
+    }
+
     /// Hot keys that nobody has in the cache and nobody is fetching: work still to come.
     pub(crate) fn cold_keys(&self) -> u64 {
         self.caches.iter().map(|c| u64::from(c.cold).saturating_sub(c.fetches.len() as u64)).sum()

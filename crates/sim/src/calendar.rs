@@ -85,6 +85,11 @@ impl<E: Copy> Calendar<E> {
         }
     }
 
+    /// Events that have not come.
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// Takes the first event.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(u64, E)> {

@@ -89,6 +89,7 @@ impl World<'_> {
         let edge = &plan.edges[node.edge as usize];
         let (class, retry, until) = (c.class, c.state.retries > 0, c.deadline);
         if until <= self.now {
+            self.forgo(call);
             self.edge_stats[node.edge as usize].refused_deadline += u64::from(self.measuring);
             self.call_ended(call, Outcome::TimedOut);
             return;
@@ -96,6 +97,7 @@ impl World<'_> {
         if let Route::LookAside(cache) | Route::ReadThrough(cache, _) = node.through
             && self.look_up(call, cache)
         {
+            self.forgo(call);
             self.ready.push(Ready::Ended(call, Outcome::Success, Outcome::Success));
             return;
         }
@@ -145,6 +147,15 @@ impl World<'_> {
             self.attempts[attempt].timer = timer;
         } else {
             self.settle_in(attempt, service);
+        }
+    }
+
+    /// A retry that the budget has granted is not sent after all.
+    fn forgo(&mut self, call: u32) {
+        let c = &self.calls[call];
+        if c.state.retries > 0 {
+            let edge = self.plan.nodes[c.node as usize].edge as usize;
+            self.budgets[edge].cancel();
         }
     }
 
@@ -286,12 +297,14 @@ impl World<'_> {
             let below = self.calls[call].attempt;
             if below == NONE && self.calls[call].timer != NO_TIMER {
                 self.backing_off -= 1;
-                let edge = self.plan.nodes[self.calls[call].node as usize].edge;
-                self.budgets[edge as usize].cancel();
+                self.forgo(call);
             }
             self.clear_timer(call);
             if below != NONE {
-                self.settle(call, Outcome::TimedOut);
+                // Nobody saw it fail: the budget gets its place back and counts no failure.
+                let c = &self.calls[call];
+                let edge = self.plan.nodes[c.node as usize].edge as usize;
+                self.budgets[edge].settle(c.state.retries > 0, Outcome::TimedOut, false);
                 self.abandon(below);
             }
             self.unlink(call);

@@ -100,6 +100,11 @@ impl Lanes {
         };
     }
 
+    /// Lanes in which a timer waits.
+    pub(crate) fn busy(&self) -> usize {
+        self.0.iter().filter(|lane| lane.head != NONE).count()
+    }
+
     /// The record whose timer is first in this lane.
     #[inline]
     pub(crate) fn head(&self, lane: usize) -> u32 {

@@ -28,5 +28,5 @@ pub use experiment::{
 pub use floor::calls_per_execution;
 pub use judge::{State, Verdict};
 pub use plan::Plan;
-pub use run::{Conditions, Ending, Outcome, run};
+pub use run::{Conditions, Ending, Open, Outcome, run};
 pub use stats::{ClassStats, EdgeStats, Point, Series, ServicePoint, ServiceStats};

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
+use damper_control::Budget;
+
 use crate::judge::{Judge, Question, Verdict};
 use crate::plan::{NEVER, Plan};
 use crate::stats::{ClassStats, EdgeStats, Series, ServiceStats};
@@ -106,6 +108,34 @@ pub struct Outcome {
     /// Requests offered and served well after the warm-up (after the trigger, if there is one),
     /// as the judge saw them.
     pub served: (u64, u64),
+    /// What was left open, for the engine's own tests.
+    #[doc(hidden)]
+    pub open: Open,
+}
+
+/// What a run leaves behind when it ends. When the load has stopped and everything has drained,
+/// each of these is zero; whatever is not has leaked, or is counted wrongly.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// Requests, attempts and fetches.
+    pub attempts: usize,
+    /// Calls.
+    pub calls: usize,
+    /// Timers of calls and attempts, and events of the calendar.
+    pub timers: usize,
+    /// Attempts waiting or in service at services with a capacity.
+    pub backlog: u64,
+    /// Calls in backoff.
+    pub backing_off: u64,
+    /// Attempts in queues, and busy workers, by service.
+    pub stations: Vec<(u64, u64)>,
+    /// Fetches under way, over all caches.
+    pub fetches: usize,
+    /// By edge of the plan.
+    pub budgets: Vec<Budget>,
+    /// The most attempts and calls that were open together.
+    pub most: (usize, usize),
 }
 
 /// Runs one replication. The result depends on the plan, the conditions and the number of the
@@ -130,6 +160,7 @@ pub fn run(plan: &Plan, conditions: &Conditions, replication: u32, stop: &Atomic
     let ending = world.run(&mut judge, stop);
     world.close();
     let served = judge.served();
+    let open = world.open();
     Outcome {
         verdict: judge.conclude(ending),
         ending,
@@ -137,6 +168,7 @@ pub fn run(plan: &Plan, conditions: &Conditions, replication: u32, stop: &Atomic
         requests: world.requests,
         events: world.events,
         served,
+        open,
         classes: world.class_stats,
         services: world.service_stats,
         edges: world.edge_stats,

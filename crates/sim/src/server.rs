@@ -19,7 +19,8 @@ impl World<'_> {
         let station = self.admit(s, a.class);
         if let Some(station) = station {
             self.attempts[attempt].station = station;
-            if orphan && self.plan.services[s].on_abandon == OnAbandon::Skip {
+            let skips = self.plan.services[s].on_abandon == OnAbandon::Skip;
+            if orphan && (skips || self.attempts[attempt].deadline <= self.now) {
                 // Its caller left while it was on its way.
                 self.backlog += u64::from(self.plan.services[s].limited);
                 self.drop_attempt(attempt, s);
@@ -354,7 +355,12 @@ impl World<'_> {
         let (stage, station, class) = (a.stage, a.station, a.class);
         let timer = std::mem::replace(&mut a.timer, NO_TIMER);
         match stage {
-            Stage::Travelling => self.calendar.cancel(timer),
+            Stage::Travelling => {
+                // Has not reached the service, which counts what it received.
+                self.calendar.cancel(timer);
+                self.attempts.free(attempt);
+                return;
+            }
             Stage::Queued => {
                 let list = if service.order == Order::Priority { usize::from(class) } else { 0 };
                 self.dequeue(attempt, list);
@@ -362,9 +368,11 @@ impl World<'_> {
             }
             Stage::Working => {
                 if timer == NO_TIMER {
-                    return; // takes no time and is about to be done at this instant
+                    // Takes no time and is about to be done at this instant.
+                    self.ready.retain(|r| !matches!(r, Ready::Worked(a) if *a == attempt));
+                } else {
+                    self.calendar.cancel(timer);
                 }
-                self.calendar.cancel(timer);
                 self.release(station, service.limited);
             }
             Stage::Calling => {

@@ -38,6 +38,11 @@ impl<T> Slab<T> {
     pub(crate) fn len(&self) -> usize {
         self.records.len() - self.free.len()
     }
+
+    /// The most records that were ever in use together.
+    pub(crate) fn most(&self) -> usize {
+        self.records.len()
+    }
 }
 
 impl<T> Index<u32> for Slab<T> {

@@ -20,9 +20,9 @@ use crate::cache::CacheState;
 use crate::calendar::{Calendar, NO_TIMER};
 use crate::judge::{Counts, Judge};
 use crate::lanes::{Lanes, Link, Waits};
-use crate::plan::{NEVER, Plan};
+use crate::plan::{NEVER, Plan, ServicePlan};
 use crate::rng::{Purpose, Stream, Ziggurat};
-use crate::run::{Conditions, Ending};
+use crate::run::{Conditions, Ending, Open};
 use crate::slab::{NONE, Slab};
 use crate::stats::{ClassStats, EdgeStats, Point, Series, ServicePoint, ServiceStats};
 
@@ -403,11 +403,11 @@ impl<'a> World<'a> {
         self.schedule_arrival(class);
     }
 
+    /// Nothing has happened between the end of the warm-up and now.
     fn start_measuring(&mut self) {
         self.measuring = true;
-        for i in 0..self.stations.len() {
-            self.account_busy(i);
-            self.stations[i].busy_area = 0.0;
+        for s in &mut self.stations {
+            (s.busy_area, s.busy_since) = (0.0, self.conditions.warmup);
         }
     }
 
@@ -446,6 +446,27 @@ impl<'a> World<'a> {
         for (s, p) in self.plan.services.iter().enumerate() {
             let stations = p.first_station as usize..(p.first_station + p.instances) as usize;
             self.service_stats[s].busy = self.stations[stations].iter().map(|s| s.busy_area).sum();
+        }
+    }
+
+    /// What is left open.
+    pub(crate) fn open(&self) -> Open {
+        let of = |p: &ServicePlan| {
+            let stations = p.first_station as usize..(p.first_station + p.instances) as usize;
+            self.stations[stations]
+                .iter()
+                .fold((0, 0), |sum, s| (sum.0 + u64::from(s.waiting), sum.1 + u64::from(s.busy)))
+        };
+        Open {
+            attempts: self.attempts.len(),
+            calls: self.calls.len(),
+            timers: self.calendar.len() + self.lanes.busy(),
+            backlog: self.backlog,
+            backing_off: self.backing_off,
+            stations: self.plan.services.iter().map(of).collect(),
+            fetches: self.open_fetches(),
+            budgets: self.budgets.clone(),
+            most: (self.attempts.most(), self.calls.most()),
         }
     }
 

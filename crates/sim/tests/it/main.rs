@@ -3,5 +3,7 @@
 
 mod build;
 mod determinism;
+mod properties;
 mod queues;
+mod random;
 mod storms;
