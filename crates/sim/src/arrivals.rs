@@ -17,6 +17,8 @@ pub(crate) struct ArrivalProcess {
     /// Rate while on and while off, in multiples of the load, and mean spell lengths in ns.
     bursts: Option<([f64; 2], [f64; 2])>,
     burst_on: bool,
+    /// During a spike: a rate in place of the load, and a factor.
+    fixed: Option<Load>,
     spike: f64,
     needed: f64,
     since: u64,
@@ -42,8 +44,17 @@ impl ArrivalProcess {
             Arrivals::Poisson | Arrivals::Deterministic => None,
         };
         let even = kind == Arrivals::Deterministic;
-        let mut process =
-            Self { load, even, bursts, burst_on: true, spike: 1.0, needed: 0.0, since: 0, stream };
+        let mut process = Self {
+            load,
+            even,
+            bursts,
+            burst_on: true,
+            fixed: None,
+            spike: 1.0,
+            needed: 0.0,
+            since: 0,
+            stream,
+        };
         process.needed = process.draw(table);
         process
     }
@@ -69,7 +80,7 @@ impl ArrivalProcess {
         if factor <= 0.0 {
             return None;
         }
-        let wait = match &self.load {
+        let wait = match self.shape() {
             Load::Constant(rate) => (*rate > 0.0).then(|| self.needed / (rate * factor)),
             shape => invert(shape, Nanos(self.since), self.needed / factor),
         }?;
@@ -77,10 +88,15 @@ impl ArrivalProcess {
         (at < u64::MAX / 2).then_some(at)
     }
 
-    /// The load is `factor` times as high from `now` on (1: as the file says).
-    pub(crate) fn set_spike(&mut self, now: u64, factor: f64) {
+    /// From `now` on the load is this rate, or as the file says, times a factor.
+    pub(crate) fn set_spike(&mut self, now: u64, rate: Option<f64>, factor: f64) {
         self.earn(now);
+        self.fixed = rate.map(Load::Constant);
         self.spike = factor;
+    }
+
+    fn shape(&self) -> &Load {
+        self.fixed.as_ref().unwrap_or(&self.load)
     }
 
     /// A burst begins or ends; returns when the next change comes. Call it at the start, too.
@@ -101,8 +117,13 @@ impl ArrivalProcess {
         self.load.at(Nanos(now))
     }
 
+    /// The mean rate of the file.
+    pub(crate) fn mean_rate(&self) -> f64 {
+        self.load.mean()
+    }
+
     fn earn(&mut self, now: u64) {
-        let earned = self.multiplier() * area(&self.load, Nanos(self.since), Nanos(now));
+        let earned = self.multiplier() * area(self.shape(), Nanos(self.since), Nanos(now));
         self.needed = (self.needed - earned).max(0.0);
         self.since = now;
     }
@@ -226,10 +247,12 @@ mod tests {
         let mut p =
             ArrivalProcess::new(Load::Constant(1.0), Arrivals::Deterministic, 0, 0, 0, &table);
         assert_eq!(p.next(), Some(1_000_000_000));
-        p.set_spike(500_000_000, 5.0);
+        p.set_spike(500_000_000, None, 5.0);
         assert_eq!(p.next(), Some(600_000_000), "half earned, the other half five times as fast");
-        p.set_spike(500_000_000, 0.0);
+        p.set_spike(500_000_000, None, 0.0);
         assert_eq!(p.next(), None);
+        p.set_spike(500_000_000, Some(2.0), 1.0);
+        assert_eq!(p.next(), Some(750_000_000), "two per second in place of the load");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use damper_system::model::{ActionKind, ServiceId, Spike};
 
+use crate::arrivals::ArrivalProcess;
 use crate::plan::Plan;
 use crate::run::Conditions;
 use crate::world::{Event, World};
@@ -72,28 +73,38 @@ impl World<'_> {
     }
 
     fn set_spikes(&mut self, active: &[&ActionKind]) {
-        let now = self.now;
-        let total: f64 = self.arrivals.iter().map(|a| a.base_rate(now)).sum();
         for class in 0..self.arrivals.len() {
-            let mut factor = 1.0;
+            let (mut rate, mut factor) = (None, 1.0);
             for kind in active {
                 let ActionKind::LoadSpike { class: which, height } = kind else {
                     continue;
                 };
-                let base = match which {
+                let share = match which {
                     Some(c) if usize::from(*c) != class => continue,
-                    Some(_) => self.arrivals[class].base_rate(now),
-                    None => total,
+                    Some(_) => 1.0,
+                    None => self.share(class),
                 };
-                factor *= match height {
-                    Spike::Factor(f) => *f,
-                    Spike::Rate(rate) if base > 0.0 => rate / base,
-                    Spike::Rate(_) => 1.0,
-                };
+                match height {
+                    Spike::Factor(f) => factor *= *f,
+                    // Where several set it, the highest stands.
+                    Spike::Rate(r) => rate = Some((r * share).max(rate.unwrap_or(0.0))),
+                }
             }
-            self.arrivals[class].set_spike(now, factor);
+            self.arrivals[class].set_spike(self.now, rate, factor);
             self.reschedule_arrival(class);
         }
+    }
+
+    /// A class's share of the load now; of the mean load where there is none now, and an even one
+    /// where there never is.
+    fn share(&self, class: usize) -> f64 {
+        let of = |rates: Vec<f64>| {
+            let total: f64 = rates.iter().sum();
+            (total > 0.0).then(|| rates[class] / total)
+        };
+        of(self.arrivals.iter().map(|a| a.base_rate(self.now)).collect())
+            .or_else(|| of(self.arrivals.iter().map(ArrivalProcess::mean_rate).collect()))
+            .unwrap_or(1.0 / self.arrivals.len() as f64)
     }
 
     fn set_service(&mut self, s: usize, active: &[&ActionKind]) {
@@ -125,18 +136,25 @@ impl World<'_> {
                 _ => {}
             }
         }
-        let workers = match plan.workers {
-            _ if outage => 0,
-            u32::MAX => u32::MAX,
-            w => (f64::from(w) * share + 0.5) as u32,
+        // What is lost is a share of all workers: with one worker each, whole instances go.
+        let (left, more) = match plan.workers {
+            _ if outage => (0, 0),
+            u32::MAX => (u32::MAX, 0),
+            w => {
+                let all = u64::from(w) * u64::from(plan.instances);
+                let left = (all as f64 * share + 0.5) as u64;
+                let instances = u64::from(plan.instances);
+                ((left / instances) as u32, (left % instances) as u32)
+            }
         };
         if let (Some(bucket), Some(limit)) =
             (&mut state.limit, self.plan.system.services[s].rate_limit)
         {
             bucket.set_rate(damper_control::Nanos(self.now), limit.rate * share);
         }
-        for station in plan.first_station..plan.first_station + plan.instances {
-            self.stations[station as usize].workers = workers;
+        for i in 0..plan.instances {
+            let station = plan.first_station + i;
+            self.stations[station as usize].workers = left + u32::from(i < more);
             self.pull(station);
         }
     }

@@ -7,3 +7,4 @@ mod properties;
 mod queues;
 mod random;
 mod storms;
+mod triggers;
