@@ -44,18 +44,12 @@ pub const REMEDIES: &[Remedy] = &[
     Remedy {
         id: "top-layer-only",
         name: "retry at the top layer only",
-        propose: |c| match c.looped.retrying.as_slice() {
-            [_, rest @ ..] if !rest.is_empty() => c.on(rest, &["retry.limit=0"]),
-            _ => None,
-        },
+        propose: |c| c.only(&c.looped.ends[0]),
     },
     Remedy {
         id: "bottom-layer-only",
         name: "retry at the bottom layer only",
-        propose: |c| match c.looped.retrying.as_slice() {
-            [rest @ .., _] if !rest.is_empty() => c.on(rest, &["retry.limit=0"]),
-            _ => None,
-        },
+        propose: |c| c.only(&c.looped.ends[1]),
     },
     Remedy {
         id: "ratio-budget",
@@ -151,6 +145,13 @@ pub const REMEDIES: &[Remedy] = &[
 impl Context<'_> {
     fn on_retrying(&self, fields: &[&str]) -> Option<Vec<String>> {
         self.on(&self.looped.retrying, fields)
+    }
+
+    /// No retries but on these calls.
+    fn only(&self, kept: &[(Caller, Target)]) -> Option<Vec<String>> {
+        let all = &self.looped.retrying;
+        let rest: Vec<_> = all.iter().filter(|e| !kept.contains(e)).copied().collect();
+        if kept.is_empty() { None } else { self.on(&rest, &["retry.limit=0"]) }
     }
 
     /// The retrying calls and the last one.
