@@ -41,13 +41,25 @@ pub fn t95(degrees_of_freedom: usize) -> f64 {
     ];
     match degrees_of_freedom {
         0 => f64::INFINITY,
-        n => TABLE.get(n - 1).copied().unwrap_or(1.96),
+        // Beyond the table: Cornish and Fisher's expansion, to three decimals.
+        n => TABLE.get(n - 1).copied().unwrap_or_else(|| {
+            let n = n as f64;
+            1.959_964 + 2.372_271 / n + 2.822_5 / (n * n)
+        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quantiles_go_on_beyond_the_table() {
+        for (n, t) in [(30, 2.042), (31, 2.040), (40, 2.021), (60, 2.000), (120, 1.980)] {
+            assert!((t95(n) - t).abs() < 0.000_6, "{n}: {}", t95(n));
+        }
+        assert!((t95(1_000_000) - 1.96).abs() < 1e-4);
+    }
 
     #[test]
     fn interval_by_hand() {

@@ -41,19 +41,30 @@ const FLOOR: f64 = 1e-4;
 pub(crate) fn search(s: &Search<'_>, control: &Control<'_>) -> Option<Found> {
     let total = u64::from(s.replications);
     (control.progress)(s.name, 0, total);
-    let first = bisect(s, 0, s.guess, 1.25, control)?;
+    let first = bisect(s, 0, s.guess, 1.25, control);
+    if first.is_none() && control.stopped() {
+        return None;
+    }
     let done = AtomicU64::new(1);
     (control.progress)(s.name, 1, total);
     let rest: Vec<Option<f64>> = (1..s.replications)
         .into_par_iter()
         .map(|replication| {
-            let found = bisect(s, replication, first, 1.0 + 6.0 * s.resolution, control);
+            let found = match first {
+                Some(first) => bisect(s, replication, first, 1.0 + 6.0 * s.resolution, control),
+                None => bisect(s, replication, s.guess, 1.25, control),
+            };
+            // Interrupted replications are missing; those without a yes are not.
+            let found = found.or_else(|| (!control.stopped()).then_some(s.ceiling * FLOOR));
             (control.progress)(s.name, done.fetch_add(1, Ordering::Relaxed) + 1, total);
             found
         })
         .collect();
-    let mut values = vec![first];
+    let mut values = vec![first.unwrap_or(s.ceiling * FLOOR)];
     values.extend(rest.into_iter().flatten());
+    if values.iter().all(|v| *v <= s.ceiling * FLOOR) {
+        return None;
+    }
     let at_ceiling = values.iter().all(|v| *v >= s.ceiling);
     Some(Found { estimate: Estimate::of(&values).widened(s.resolution / 2.0), at_ceiling })
 }
@@ -135,6 +146,29 @@ mod tests {
                 assert!(found.estimate.ci95[0] <= turn && turn <= found.estimate.ci95[1]);
                 assert!(!found.at_ceiling);
             }
+        }
+    }
+
+    /// A replication in which the answer is no however low the value pulls the estimate down; to
+    /// leave it out would be to report the lucky ones.
+    #[test]
+    fn a_replication_without_a_yes_counts() {
+        for bad in [0, 3] {
+            let holds = |x: f64, replication: u32| replication != bad && x <= 100.0;
+            let stop = AtomicBool::new(false);
+            let found = search(
+                &Search {
+                    holds: &holds,
+                    guess: 90.0,
+                    ceiling: 300.0,
+                    resolution: 0.01,
+                    replications: 5,
+                    name: "",
+                },
+                &Control { stop: &stop, progress: &|_, _, _| {} },
+            );
+            let e = found.unwrap().estimate;
+            assert!((e.mean - 80.0).abs() < 1.0 && e.ci95[0] < 60.0, "{bad}: {e:?}");
         }
     }
 

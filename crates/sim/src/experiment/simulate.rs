@@ -121,12 +121,12 @@ pub fn simulate(
             outcome
         })
         .collect();
-    merge(outcomes, control.stopped())
+    merge(outcomes, conditions.warmup, control.stopped())
 }
 
-fn merge(outcomes: Vec<Outcome>, partial: bool) -> Simulated {
+fn merge(outcomes: Vec<Outcome>, warmup: u64, partial: bool) -> Simulated {
     let classes = outcomes.first().map_or(0, |o| o.classes.len());
-    let rejection = (0..classes).map(|class| rejection(&outcomes, class)).collect();
+    let rejection = (0..classes).map(|class| rejection(&outcomes, class, warmup)).collect();
     let mut outcomes = outcomes.into_iter();
     let Some(first) = outcomes.next() else { unreachable!("at least one replication") };
     let mut all = Simulated {
@@ -154,12 +154,14 @@ fn merge(outcomes: Vec<Outcome>, partial: bool) -> Simulated {
 }
 
 /// Over replications, or, if there is one, over twenty batches of it in time.
-fn rejection(outcomes: &[Outcome], class: usize) -> Estimate {
+fn rejection(outcomes: &[Outcome], class: usize, warmup: u64) -> Estimate {
     let share = |good: u64, ended: u64| 1.0 - good as f64 / ended.max(1) as f64;
     if let [only] = outcomes {
         let stats = &only.classes[class];
         let mean = share(stats.good(), stats.ended_all());
         let points = &only.series.points;
+        let measured = (warmup.div_ceil(only.series.interval) as usize).min(points.len());
+        let points = &points[measured..];
         let length = points.len().div_ceil(20).max(1);
         let batches: Vec<f64> = points
             .chunks(length)

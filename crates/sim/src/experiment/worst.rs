@@ -18,16 +18,27 @@ pub(crate) fn hidden(system: &System) -> Option<f64> {
     limit(system, &worst(system))
 }
 
-/// The load at which the first service is full, for attempts per request by class and service.
+/// The load at which the first service is full, for attempts per request by class and service. All
+/// classes grow in proportion, or the one that the experiment varies above the others.
 fn limit(system: &System, attempts: &[Vec<f64>]) -> Option<f64> {
     let total = system.total_load();
     if total <= 0.0 {
         return None;
     }
+    let load: Vec<f64> = system.load.iter().map(damper_system::model::Load::mean).collect();
+    let varied = system.experiment.vary.map(usize::from);
     let full = system.services.iter().enumerate().filter_map(|(s, service)| {
-        let per_request: f64 =
-            system.load.iter().zip(attempts).map(|(l, a)| l.mean() / total * a[s]).sum();
-        service.capacity().filter(|_| per_request > 0.0).map(|c| c / per_request)
+        let capacity = service.capacity()?;
+        let of = |class: usize| load[class] * attempts[class][s];
+        let used: f64 = (0..load.len()).map(of).sum();
+        match varied {
+            None => (used > 0.0).then(|| capacity / (used / total)),
+            Some(class) => {
+                let left = (capacity - (used - of(class))).max(0.0);
+                let per_request = attempts[class][s];
+                (per_request > 0.0).then(|| total - load[class] + left / per_request)
+            }
+        }
     });
     full.min_by(f64::total_cmp)
 }
@@ -84,5 +95,34 @@ fn add(
             Target::Cache(_) => Caller::Service(server),
         };
         add(system, class, caller, steps, weight, attempts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn system(text: &str) -> System {
+        damper_system::SystemFile::parse("t.yaml", text).unwrap().lower().unwrap()
+    }
+
+    const TWO: &str = "
+damper: 1
+name: two
+classes: [high, low]
+services: {a: {workers: 10, service_time: 100ms}, b: {workers: 100, service_time: 100ms}}
+load: {high: 50/s, low: 250/s}
+requests:
+  first: {share: {high: 100%, low: 0%}, calls: [a]}
+  second: {share: {high: 0%, low: 100%}, calls: [b]}
+";
+
+    #[test]
+    fn the_class_that_varies_fills_its_own_service() {
+        // a is full at high = 100, when low is 500; b at low = 1000.
+        assert_eq!(ceiling(&system(TWO)), Some(600.0));
+        let vary = |class| format!("{TWO}experiment: {{vary: {class}}}\n");
+        assert_eq!(ceiling(&system(&vary("low"))), Some(1050.0));
+        assert_eq!(ceiling(&system(&vary("high"))), Some(350.0));
     }
 }

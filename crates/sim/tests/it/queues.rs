@@ -245,3 +245,18 @@ fn busy_time_starts_with_the_end_of_the_warm_up() {
     let o = simulate(&system, 100);
     close("busy", o.services[0].busy / o.measured as f64, 1.0, 1e-9);
 }
+
+/// An overload during the warm-up is no spread of what comes after it.
+#[test]
+fn the_interval_of_a_single_run_leaves_out_its_warm_up() {
+    let s = Service { queue: Some(5), ..station(1, Dist::Deterministic(MS(10))) };
+    let mut system = single(s, 1.0, without_retries());
+    system.load = vec![Load::Profile(vec![(S(0), 500.0), (S(20), 500.0), (S(20), 10.0)])];
+    let plan = Plan::new(&system);
+    let conditions = Conditions::of(&plan);
+    let stop = AtomicBool::new(false);
+    let control = damper_sim::Control { stop: &stop, progress: &|_, _, _| {} };
+    let rejection = damper_sim::simulate(&plan, &conditions, 1, &control).rejection[0];
+    assert!(rejection.mean < 1e-3, "{rejection:?}");
+    assert!(rejection.ci95[1] < 0.01, "{rejection:?}");
+}
