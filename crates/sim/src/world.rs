@@ -26,6 +26,9 @@ use crate::run::{Conditions, Ending, Open};
 use crate::slab::{NONE, Slab};
 use crate::stats::{ClassStats, EdgeStats, Point, Series, ServicePoint, ServiceStats};
 
+/// Events between two looks at whether to stop.
+const BETWEEN_LOOKS: u64 = 1 << 16;
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// A request of this class arrives.
@@ -345,7 +348,11 @@ impl<'a> World<'a> {
             } else if let Some((_, event)) = self.calendar.pop() {
                 self.handle(event);
             }
-            self.work_off();
+            let asked = self.work_off(stop) || self.events.is_multiple_of(BETWEEN_LOOKS);
+            if asked && stop.load(Ordering::Relaxed) {
+                self.flush(tick - interval);
+                return Ending::Interrupted;
+            }
             if self.attempts.len() > self.conditions.most_open {
                 self.flush(tick - interval);
                 return Ending::TooManyOpen;
@@ -383,16 +390,23 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Works off what happens at this very instant.
+    /// Works off what happens at this very instant. `true`: that was so much that it was time to
+    /// look whether to stop (a million retries without a delay, at each of several layers).
     #[inline]
-    fn work_off(&mut self) {
+    fn work_off(&mut self, stop: &AtomicBool) -> bool {
+        let mut n = 0;
         while let Some(ready) = self.ready.pop() {
+            n += 1;
+            if n % BETWEEN_LOOKS == 0 && stop.load(Ordering::Relaxed) {
+                return true;
+            }
             match ready {
                 Ready::Ended(call, outcome, cause) => self.attempt_ended(call, outcome, cause),
                 Ready::Send(call) => self.send(call),
                 Ready::Worked(attempt) => self.worked(attempt),
             }
         }
+        n >= BETWEEN_LOOKS
     }
 
     pub(crate) fn reschedule_arrival(&mut self, class: usize) {

@@ -33,3 +33,34 @@ fn a_seed_replays_to_the_byte_also_on_other_threads() {
     assert_ne!(here, print(2, 0));
     assert_ne!(here, print(1, 1));
 }
+
+/// Three layers of a million retries each, all at the same instant: no clock would end this.
+#[test]
+fn a_run_can_be_stopped_within_an_instant_and_within_an_interval() {
+    let mut storm = single(service("a"), 10.0, policy(None, [1_000_000]));
+    storm.services = ["a", "b", "c"].map(service).to_vec();
+    storm.services[2].failure = 1.0;
+    let Work::Requests(types) = &mut storm.work else { panic!() };
+    types[0].steps = vec![vec![call(0, vec![vec![call(1, vec![vec![call(2, vec![])]])]])]];
+    for (caller, target) in [(0, 1), (1, 2)] {
+        storm.policies.edges.push(Edge {
+            caller: Caller::Service(ServiceId(caller)),
+            target: Target::Service(ServiceId(target)),
+            policy: policy(None, [1_000_000]),
+        });
+    }
+    let mut long = single(service("a"), 1e6, policy(None, [0]));
+    (long.experiment.interval, long.experiment.watch) = (S(100_000), S(100_000));
+    for system in [storm, long] {
+        let plan = Plan::new(&system);
+        let conditions = Conditions::of(&plan);
+        let stop = AtomicBool::new(false);
+        let ending = std::thread::scope(|s| {
+            let run = s.spawn(|| run(&plan, &conditions, 0, &stop).ending);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            run.join().unwrap()
+        });
+        assert_eq!(ending, damper_sim::Ending::Interrupted);
+    }
+}
