@@ -287,31 +287,30 @@ impl World<'_> {
         }
     }
 
-    /// Cancels every call that an attempt has open, and what they wait for.
-    pub(crate) fn cancel_calls(&mut self, attempt: u32) {
-        loop {
-            let call = self.attempts[attempt].calls;
-            if call == NONE {
-                return;
-            }
-            let below = self.calls[call].attempt;
-            if below == NONE && self.calls[call].timer != NO_TIMER {
-                self.backing_off -= 1;
-                self.forgo(call);
-            }
-            self.clear_timer(call);
-            if below != NONE {
-                // Nobody saw it fail: the budget gets its place back and counts no failure.
-                let c = &self.calls[call];
-                let edge = self.plan.nodes[c.node as usize].edge as usize;
-                self.budgets[edge].settle(c.state.retries > 0, Outcome::TimedOut, false);
-                self.abandon(below);
-            }
-            self.unlink(call);
-            self.calls.free(call);
-            self.attempts[attempt].pending -= 1;
-            // News for this very call may still be on its way at this instant.
-            self.ready.retain(|r| !matches!(r, Ready::Ended(c, ..) | Ready::Send(c) if *c == call));
+    /// Cancels one of the calls that an attempt has open, and returns the attempt that it waited
+    /// for, `NONE` between attempts. `None`: no call is open.
+    pub(crate) fn cancel_call(&mut self, attempt: u32) -> Option<u32> {
+        let call = self.attempts[attempt].calls;
+        if call == NONE {
+            return None;
         }
+        let below = self.calls[call].attempt;
+        if below == NONE && self.calls[call].timer != NO_TIMER {
+            self.backing_off -= 1;
+            self.forgo(call);
+        }
+        self.clear_timer(call);
+        if below != NONE {
+            // Nobody saw it fail: the budget gets its place back and counts no failure.
+            let c = &self.calls[call];
+            let edge = self.plan.nodes[c.node as usize].edge as usize;
+            self.budgets[edge].settle(c.state.retries > 0, Outcome::TimedOut, false);
+        }
+        self.unlink(call);
+        self.calls.free(call);
+        self.attempts[attempt].pending -= 1;
+        // News for this very call may still be on its way at this instant.
+        self.ready.retain(|r| !matches!(r, Ready::Ended(c, ..) | Ready::Send(c) if *c == call));
+        Some(below)
     }
 }

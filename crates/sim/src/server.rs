@@ -334,22 +334,45 @@ impl World<'_> {
         }
     }
 
-    /// The caller of an attempt has gone.
+    /// The caller of an attempt has gone. Where services notice, so have the callers of all that
+    /// it called: children first, and without recursion, since routes can be of any length.
     pub(crate) fn abandon(&mut self, attempt: u32) {
-        let a = &mut self.attempts[attempt];
-        a.call = NONE;
-        a.orphan = true;
-        if a.stage == Stage::Fetching {
+        if !self.leave(attempt) {
             return;
         }
-        let s = self.plan.nodes[a.node as usize].service as usize;
-        if self.plan.services[s].on_abandon == OnAbandon::Cancel {
-            self.cancel(attempt, s);
+        if self.attempts[attempt].calls == NONE {
+            self.cancel(attempt);
+            return;
+        }
+        let mut way = vec![attempt];
+        while let Some(last) = way.last().copied() {
+            match self.cancel_call(last) {
+                Some(NONE) => {}
+                Some(below) => {
+                    if self.leave(below) {
+                        way.push(below);
+                    }
+                }
+                None => {
+                    way.pop();
+                    self.cancel(last);
+                }
+            }
         }
     }
 
-    /// The service notices that the caller has gone, and stops.
-    fn cancel(&mut self, attempt: u32, s: usize) {
+    /// An attempt loses its caller; whether its service notices at once.
+    fn leave(&mut self, attempt: u32) -> bool {
+        let a = &mut self.attempts[attempt];
+        a.call = NONE;
+        a.orphan = true;
+        let s = self.plan.nodes[a.node as usize].service as usize;
+        a.stage != Stage::Fetching && self.plan.services[s].on_abandon == OnAbandon::Cancel
+    }
+
+    /// The service notices that the caller has gone, and stops. No call of it is open.
+    fn cancel(&mut self, attempt: u32) {
+        let s = self.plan.nodes[self.attempts[attempt].node as usize].service as usize;
         let service = &self.plan.services[s];
         let a = &mut self.attempts[attempt];
         let (stage, station, class) = (a.stage, a.station, a.class);
@@ -376,7 +399,6 @@ impl World<'_> {
                 self.release(station, service.limited);
             }
             Stage::Calling => {
-                self.cancel_calls(attempt);
                 if service.blocking {
                     self.release(station, service.limited);
                 }

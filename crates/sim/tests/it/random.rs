@@ -198,6 +198,16 @@ fn any_action() -> impl Strategy<Value = Action> {
 /// One to three classes, one to four services, up to two caches; calls go from earlier services to
 /// later ones, so that blocking workers cannot wait for each other in a circle. The load stops.
 pub(crate) fn system() -> impl Strategy<Value = System> {
+    made(true)
+}
+
+/// The same with calls to anybody, their own callers and themselves included: such a system can
+/// lock up for good, but not lose anything.
+pub(crate) fn tangled_system() -> impl Strategy<Value = System> {
+    made(false)
+}
+
+fn made(ordered: bool) -> impl Strategy<Value = System> {
     let parts = (
         prop::collection::vec(any_service(), 1..5),
         prop::collection::vec(any_cache(), 0..3),
@@ -212,7 +222,7 @@ pub(crate) fn system() -> impl Strategy<Value = System> {
     let arrivals = prop::sample::select(vec![Arrivals::Poisson, Arrivals::Deterministic, bursty]);
     let load = prop::collection::vec(1.0f64..20.0, 1..4);
     (parts, work, arrivals, load, any::<u64>(), prop::bool::weighted(0.2)).prop_map(
-        |((services, mut caches, policies, actions), trees, arrivals, load, seed, routed)| {
+        move |((services, mut caches, policies, actions), trees, arrivals, load, seed, routed)| {
             let classes = load.len();
             let n = services.len() as u32;
             caches.iter_mut().for_each(|c| c.store = ServiceId(c.store.0 % n));
@@ -225,7 +235,11 @@ pub(crate) fn system() -> impl Strategy<Value = System> {
                 .into_iter()
                 .map(|r| Load::Profile(vec![(S(0), r), (LOAD_ENDS, r), (LOAD_ENDS, 0.0)]))
                 .collect();
-            system.work = if routed { routes(classes, n) } else { requests(&system, &trees) };
+            system.work = if routed {
+                routes(classes, n, ordered)
+            } else {
+                requests(&system, &trees, ordered)
+            };
             system.policies.edges = edges(&system, &policies);
             system.triggers =
                 vec![Trigger { name: "t".to_owned(), actions: within(actions, &system) }];
@@ -258,27 +272,28 @@ fn within(actions: Vec<Action>, system: &System) -> Vec<Action> {
     actions.into_iter().map(keep).collect()
 }
 
-fn routes(classes: usize, n: u32) -> Work {
-    let row = |from: u32| (from + 1..n).map(|to| (ServiceId(to), 0.8 / f64::from(n))).collect();
+fn routes(classes: usize, n: u32, ordered: bool) -> Work {
+    let first = |from: u32| if ordered { from + 1 } else { 0 };
+    let row = |from: u32| (first(from)..n).map(|to| (ServiceId(to), 0.8 / f64::from(n))).collect();
     Work::Routes(Routes {
         entry: vec![vec![(ServiceId(0), 1.0)]; classes],
         rows: vec![(0..n).map(row).collect(); classes],
     })
 }
 
-fn requests(system: &System, trees: &[Vec<Vec<Tree>>]) -> Work {
+fn requests(system: &System, trees: &[Vec<Vec<Tree>>], ordered: bool) -> Work {
     let share = 1.0 / trees.len() as f64;
     let each = trees.iter().map(|steps| RequestType {
         name: "r".to_owned(),
         share: vec![share; system.classes.len()],
-        steps: steps.iter().map(|step| lower(system, None, step)).collect(),
+        steps: steps.iter().map(|step| lower(system, None, step, ordered)).collect(),
     });
     Work::Requests(each.collect())
 }
 
 /// Calls of one step, to services after `from`; none where there is no such service.
-fn lower(system: &System, from: Option<u32>, step: &[Tree]) -> Step {
-    let first = from.map_or(0, |s| s + 1);
+fn lower(system: &System, from: Option<u32>, step: &[Tree], ordered: bool) -> Step {
+    let first = from.map_or(0, |s| if ordered { s + 1 } else { 0 });
     let services = (first..system.services.len() as u32).map(|s| Target::Service(ServiceId(s)));
     let behind = |c: &usize| system.caches[*c].store.0 >= first;
     let caches = (0..system.caches.len()).filter(behind).map(|c| Target::Cache(CacheId(c as u32)));
@@ -286,7 +301,8 @@ fn lower(system: &System, from: Option<u32>, step: &[Tree]) -> Step {
     let one = |tree: &Tree| {
         let target = *targets.get(tree.target % targets.len().max(1))?;
         let server = system.server_of(target).0;
-        let steps: Vec<Step> = tree.steps.iter().map(|s| lower(system, Some(server), s)).collect();
+        let steps: Vec<Step> =
+            tree.steps.iter().map(|s| lower(system, Some(server), s, ordered)).collect();
         Some(Call { target, times: tree.times, chance: tree.chance, steps })
     };
     step.iter().filter_map(one).collect()
