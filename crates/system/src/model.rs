@@ -1,7 +1,15 @@
 //! A system as every solver sees it: names resolved to ids, units gone into types, values
 //! checked. Only the loader and [`crate::SystemFile::lower`] make one.
 
+mod dist;
+mod load;
+mod trigger;
+
 use damper_control::{Backoff, Budget, Nanos, Retry, RetryOn};
+
+pub use dist::Dist;
+pub use load::{Arrivals, Load};
+pub use trigger::{Action, ActionKind, Spike, Trigger};
 
 /// Index of a service in [`System::services`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,68 +149,6 @@ pub struct Contention {
     pub beta: f64,
 }
 
-/// A distribution of durations.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Dist {
-    /// Always the same.
-    Deterministic(Nanos),
-    /// Exponential with this mean.
-    Exponential(Nanos),
-    /// Sum of `stages` exponentials; squared coefficient of variation 1 / stages.
-    Erlang {
-        /// Mean of the sum.
-        mean: Nanos,
-        /// Number of stages, at least one.
-        stages: u32,
-    },
-    /// Lognormal with this mean and coefficient of variation.
-    Lognormal {
-        /// Mean.
-        mean: Nanos,
-        /// Standard deviation over mean.
-        cv: f64,
-    },
-    /// Two exponentials with balanced means.
-    Hyperexponential {
-        /// Mean.
-        mean: Nanos,
-        /// Coefficient of variation, at least one.
-        cv: f64,
-    },
-    /// Pareto (type I) with this mean and tail index.
-    Pareto {
-        /// Mean.
-        mean: Nanos,
-        /// Tail index α, above one.
-        alpha: f64,
-    },
-    /// One of these values, each as often as its weight says.
-    Empirical(Vec<(Nanos, f64)>),
-}
-
-impl Dist {
-    /// No time.
-    pub const ZERO: Self = Self::Deterministic(Nanos::ZERO);
-
-    /// The mean.
-    #[must_use]
-    pub fn mean(&self) -> Nanos {
-        match self {
-            Self::Deterministic(mean)
-            | Self::Exponential(mean)
-            | Self::Erlang { mean, .. }
-            | Self::Lognormal { mean, .. }
-            | Self::Hyperexponential { mean, .. }
-            | Self::Pareto { mean, .. } => *mean,
-            Self::Empirical(values) => {
-                let weight: f64 = values.iter().map(|(_, w)| w).sum();
-                let sum: f64 = values.iter().map(|(t, w)| t.as_secs_f64() * w).sum();
-                Nanos::from_secs_f64(sum / weight)
-            }
-        }
-    }
-}
-
 /// A cache in front of a service. Calling the cache is calling the service through it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cache {
@@ -236,123 +182,6 @@ pub enum Fill {
     InTime,
     /// Late ones too.
     Always,
-}
-
-/// Load of one class in requests per second (first attempts).
-#[derive(Clone, Debug, PartialEq)]
-pub enum Load {
-    /// Always the same.
-    Constant(f64),
-    /// Piecewise linear through points (time, rate), constant before and after. A step is two
-    /// points at the same time.
-    Profile(Vec<(Nanos, f64)>),
-    /// `base`, raised to `peak` for `length` at the start of every `every`.
-    Burst {
-        /// Between bursts.
-        base: f64,
-        /// During bursts.
-        peak: f64,
-        /// From the start of a burst to the start of the next.
-        every: Nanos,
-        /// How long a burst lasts.
-        length: Nanos,
-    },
-}
-
-impl Load {
-    /// The rate at `t`, per second.
-    #[must_use]
-    pub fn at(&self, t: Nanos) -> f64 {
-        match self {
-            Self::Constant(rate) => *rate,
-            Self::Burst { base, peak, every, length } => {
-                if t.0 % every.0.max(1) < length.0 {
-                    *peak
-                } else {
-                    *base
-                }
-            }
-            Self::Profile(points) => {
-                let next = points.partition_point(|(at, _)| *at <= t);
-                match (next.checked_sub(1).map(|i| points[i]), points.get(next)) {
-                    (Some((t0, r0)), Some(&(t1, r1))) => {
-                        r0 + (r1 - r0) * ((t - t0).as_secs_f64() / (t1 - t0).as_secs_f64())
-                    }
-                    (Some((_, rate)), None) | (None, Some(&(_, rate))) => rate,
-                    (None, None) => 0.0,
-                }
-            }
-        }
-    }
-
-    /// The highest rate ever, per second.
-    #[must_use]
-    pub fn peak(&self) -> f64 {
-        match self {
-            Self::Constant(rate) => *rate,
-            Self::Burst { base, peak, .. } => base.max(*peak),
-            Self::Profile(points) => points.iter().map(|p| p.1).fold(0.0, f64::max),
-        }
-    }
-
-    /// The mean rate over a profile's span, a burst's period, or for ever.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
-        match self {
-            Self::Constant(rate) => *rate,
-            Self::Burst { base, peak, every, length } => {
-                let share = length.as_secs_f64() / every.as_secs_f64();
-                base + (peak - base) * share
-            }
-            Self::Profile(points) => {
-                let area: f64 = points
-                    .windows(2)
-                    .map(|w| (w[0].1 + w[1].1) / 2.0 * (w[1].0 - w[0].0).as_secs_f64())
-                    .sum();
-                match (points.first(), points.last()) {
-                    (Some(a), Some(b)) if b.0 > a.0 => area / (b.0 - a.0).as_secs_f64(),
-                    (_, Some(b)) => b.1,
-                    _ => 0.0,
-                }
-            }
-        }
-    }
-
-    /// The same shape, `factor` times as high.
-    #[must_use]
-    pub fn scaled(&self, factor: f64) -> Self {
-        match self {
-            Self::Constant(rate) => Self::Constant(rate * factor),
-            Self::Burst { base, peak, every, length } => Self::Burst {
-                base: base * factor,
-                peak: peak * factor,
-                every: *every,
-                length: *length,
-            },
-            Self::Profile(points) => {
-                Self::Profile(points.iter().map(|(t, r)| (*t, r * factor)).collect())
-            }
-        }
-    }
-}
-
-/// How requests arrive, for every class.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Arrivals {
-    /// Independently of each other.
-    Poisson,
-    /// At even distances.
-    Deterministic,
-    /// A Poisson process that is switched on and off (exponential spells with these means); its
-    /// mean rate over time is the load.
-    Bursty {
-        /// Mean length of an on spell.
-        on: Nanos,
-        /// Mean length of an off spell.
-        off: Nanos,
-        /// Rate while off, as a share of the rate while on.
-        idle: f64,
-    },
 }
 
 /// What a request does.
@@ -497,96 +326,6 @@ impl Default for Policy {
             budget: BudgetSpec::none(),
         }
     }
-}
-
-/// Something that goes wrong for a while.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Trigger {
-    /// Its name.
-    pub name: String,
-    /// What happens; several actions may overlap.
-    pub actions: Vec<Action>,
-}
-
-impl Trigger {
-    /// From its start to the end of its last action.
-    #[must_use]
-    pub fn length(&self) -> Nanos {
-        self.actions.iter().map(|a| a.after + a.lasts).max().unwrap_or(Nanos::ZERO)
-    }
-}
-
-/// One part of a trigger.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Action {
-    /// What.
-    pub kind: ActionKind,
-    /// Starts this long after the trigger.
-    pub after: Nanos,
-    /// Lasts this long (zero for a cache flush).
-    pub lasts: Nanos,
-}
-
-/// What goes wrong.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ActionKind {
-    /// The services stop working. `refuse`: they reject every attempt meanwhile; otherwise
-    /// they accept and keep silent, and the queue grows.
-    Outage {
-        /// Which.
-        services: Vec<ServiceId>,
-        /// Reject instead of keeping silent.
-        refuse: bool,
-    },
-    /// Service times are multiplied.
-    Slowdown {
-        /// Which.
-        services: Vec<ServiceId>,
-        /// By how much.
-        factor: f64,
-    },
-    /// This share of the workers and of the rate limit is gone.
-    CapacityLoss {
-        /// Which.
-        services: Vec<ServiceId>,
-        /// Share lost, 0 to 1.
-        share: f64,
-    },
-    /// Attempts fail with this probability (if it is above their own).
-    ErrorRate {
-        /// Which.
-        services: Vec<ServiceId>,
-        /// Probability of failure.
-        rate: f64,
-    },
-    /// Every attempt takes this much longer to reach the service; no worker is occupied by it.
-    AddedLatency {
-        /// Which.
-        services: Vec<ServiceId>,
-        /// How much.
-        latency: Nanos,
-    },
-    /// The load is multiplied, or set.
-    LoadSpike {
-        /// Which class; `None`: all.
-        class: Option<ClassId>,
-        /// How high.
-        height: Spike,
-    },
-    /// The caches lose everything.
-    CacheFlush {
-        /// Which.
-        caches: Vec<CacheId>,
-    },
-}
-
-/// How high a load spike is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Spike {
-    /// Times the load.
-    Factor(f64),
-    /// Requests per second in place of the load (all classes together, in their proportions).
-    Rate(f64),
 }
 
 /// How a system is watched.
