@@ -90,10 +90,15 @@ pub(crate) fn thousands(n: u64) -> String {
     out
 }
 
+/// A number of things: `1 replication`, `5 replications`.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    format!("{} {what}{}", thousands(n as u64), if n == 1 { "" } else { "s" })
+}
+
 /// A share in percent: `98.3 %`, with more digits near a whole.
 pub(crate) fn percent(share: f64) -> String {
     let p = share * 100.0;
-    if p > 99.0 && p < 100.0 || p > 0.0 && p < 1.0 {
+    if p > 99.0 && p < 99.995 || p > 0.0 && p < 1.0 {
         format!("{p:.2} %")
     } else {
         format!("{p:.1} %")
@@ -145,7 +150,10 @@ mod tests {
         assert_eq!(rate(f64::NAN), "–");
         assert_eq!(thousands(1_234_567), "1,234,567");
         assert_eq!(percent(0.9999), "99.99 %");
+        assert_eq!(percent(0.99999), "100.0 %");
         assert_eq!(percent(0.5), "50.0 %");
+        assert_eq!(count(1, "call"), "1 call");
+        assert_eq!(count(2, "call"), "2 calls");
         assert_eq!(seconds(0.0351), "35 ms");
     }
 }

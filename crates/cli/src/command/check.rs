@@ -9,16 +9,15 @@ pub(crate) fn run(args: &CheckArgs) -> anyhow::Result<u8> {
     let system = &loaded.system;
     let warnings = loaded.warnings.len();
     print::line(&format!(
-        "{}: {} is valid ({} services, {} calls with a policy, {:.4}/s){}",
+        "{}: {} is valid ({}, {} with a policy, {}){}",
         args.system.file.display(),
         system.name,
-        system.services.len(),
-        system.policies.edges.len(),
-        system.total_load(),
+        print::count(system.services.len(), "service"),
+        print::count(system.policies.edges.len(), "call"),
+        print::rate(system.total_load()),
         match warnings {
             0 => String::new(),
-            1 => ", 1 warning".to_owned(),
-            n => format!(", {n} warnings"),
+            n => format!(", {}", print::count(n, "warning")),
         }
     ));
     Ok(if args.strict && warnings > 0 { exit::GATE } else { exit::OK })

@@ -3,7 +3,7 @@
 use damper_report::result::{Headroom, Remedy};
 
 use super::table::table;
-use super::{BOLD, DIM, bar, colour, line, paint, percent, provenance, rate, thousands};
+use super::{BOLD, DIM, bar, colour, count, line, paint, percent, provenance, rate, thousands};
 
 /// Prints the verdict, the bar, the loop and the remedies.
 pub(crate) fn headroom(r: &Headroom) {
@@ -55,8 +55,8 @@ pub(crate) fn headroom(r: &Headroom) {
     provenance(
         &r.origin,
         &format!(
-            "{} replications, {} requests simulated",
-            r.replications,
+            "{}, {} requests simulated",
+            count(r.replications as usize, "replication"),
             thousands(r.simulated_requests)
         ),
     );
@@ -88,7 +88,7 @@ fn remedies(r: &Headroom) {
     line(&paint(DIM, "Each as the arguments that make it:"));
     for remedy in &r.remedies {
         let set: Vec<String> = remedy.set.iter().map(|s| format!("--set '{s}'")).collect();
-        line(&format!("  {}  {}", paint(DIM, &format!("# {}", remedy.name)), ""));
+        line(&format!("  {}", paint(DIM, &format!("# {}", remedy.name))));
         line(&format!("  {}", set.join(" ")));
     }
 }

@@ -3,7 +3,7 @@
 use damper_report::result::Simulate;
 
 use super::table::table;
-use super::{BOLD, colour, line, paint, percent, provenance, rate, seconds, thousands};
+use super::{BOLD, colour, count, line, paint, percent, provenance, rate, seconds, thousands};
 use crate::convert::ordered;
 
 /// Prints the verdict and the tables by class and by service.
@@ -13,6 +13,9 @@ pub(crate) fn simulate(r: &Simulate) {
     let cause = if r.trigger.is_empty() { String::new() } else { format!(" after {}", r.trigger) };
     line(&format!("{}: {state} at {}{cause}", paint(BOLD, &r.origin.system), rate(run.load_rps)));
     let recovery = match run.recovery_s {
+        Some(0.0) if !r.trigger.is_empty() => {
+            "recovered as soon as the trigger had gone; ".to_owned()
+        }
         Some(s) if !r.trigger.is_empty() => {
             format!("recovered {} after the trigger had gone; ", seconds(s))
         }
@@ -104,8 +107,8 @@ pub(crate) fn simulate(r: &Simulate) {
     provenance(
         &r.origin,
         &format!(
-            "{} replications, {} s measured, {} events",
-            run.replications,
+            "{}, {} s measured, {} events",
+            count(run.replications as usize, "replication"),
             thousands(run.measured_s.round() as u64),
             thousands(run.events)
         ),

@@ -208,6 +208,7 @@ fn headroom(dice: &mut Dice) -> Headroom {
             set: d.list(3, Dice::name),
             hidden_rps: d.maybe(),
             hidden_ci95: (d.below(2) == 0).then(|| d.pair()),
+            at_least: d.below(2) == 0,
             advertised_rps: d.maybe(),
             success_before: d.number(),
             success_after: d.number(),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod browser;
+mod chromium;
 mod hostile;
 mod page;
 mod samples;

@@ -183,6 +183,7 @@ fn remedies() -> Vec<Remedy> {
             set: set.iter().map(|s| (*s).to_owned()).collect(),
             hidden_rps: hidden,
             hidden_ci95: hidden.map(|h| [h - 3.1, h + 2.8]),
+            at_least: false,
             advertised_rps: Some(299.4),
             success_before: 0.999_9,
             success_after: after,

@@ -1,0 +1,121 @@
+//! Everything that is printed for people.
+//!
+//! A result depends on nothing but the file and the seed, so the numbers are held, too.
+
+use crate::program::{QUICK, damper};
+
+/// Holds the exit code and both outputs.
+#[track_caller]
+fn holds(name: &str, args: &[&str]) {
+    let ran = damper(args);
+    let shown: Vec<String> = args.iter().map(|a| quoted(a)).collect();
+    let code = ran.code.map_or("none".to_owned(), |c| c.to_string());
+    let mut text = format!("$ damper {}\nexit code {code}\n", shown.join(" "));
+    for (name, content) in [("standard output", &ran.out), ("standard error", &ran.err)] {
+        if !content.is_empty() {
+            text.push_str(&format!("\n--- {name}\n{content}"));
+        }
+    }
+    assert!(!text.contains('\u{1b}'), "colours where there is no terminal");
+    // (clap and miette leave spaces at the ends of lines; what they print is theirs.)
+    if !args.iter().any(|a| ["-h", "--help"].contains(a)) {
+        for line in ran.out.lines() {
+            assert_eq!(line, line.trim_end(), "spaces at the end of a line");
+        }
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.set_prepend_module_to_snapshot(false);
+    // Neither a new version nor a cheaper way to the same result is a change of what is said.
+    settings.add_filter(r"damper \d+\.\d+\.\d+\S*", "damper VERSION");
+    settings.add_filter(r"[\d,]+ events", "N events");
+    settings.add_filter(r"[\d,]+ requests simulated", "N requests simulated");
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+fn quoted(arg: &str) -> String {
+    if arg.contains([' ', '"', '{', '[']) { format!("'{arg}'") } else { arg.to_owned() }
+}
+
+fn quick(name: &str, command: &str, more: &[&str]) {
+    holds(name, &[&[command], QUICK, more].concat());
+}
+
+#[test]
+fn help() {
+    holds("help", &["--help"]);
+    holds("help-short", &["-h"]);
+    holds("help-version", &["--version"]);
+    for command in ["headroom", "simulate", "check", "schema"] {
+        holds(&format!("help-{command}"), &[command, "--help"]);
+    }
+    holds("help-no-command", &[]);
+    holds("help-unknown-command", &["headrom", "examples/retry-storm.yaml"]);
+}
+
+#[test]
+fn simulate() {
+    quick("simulate-metastable", "simulate", &[]);
+    quick("simulate-recovers", "simulate", &["--set", "load=10/s"]);
+    quick("simulate-overloaded", "simulate", &["--set", "load=40/s"]);
+    quick("simulate-no-trigger", "simulate", &["--set", "experiment.trigger=none"]);
+    let hotel = ["simulate", "examples/hotel-reservation.yaml", "--replications", "1"];
+    let short = ["--set", "experiment.watch=30s"];
+    holds("simulate-two-classes", &[hotel.as_slice(), &short].concat());
+}
+
+#[test]
+fn headroom() {
+    quick("headroom-vulnerable", "headroom", &[]);
+    quick("headroom-no-remedies", "headroom", &["--no-remedies"]);
+    quick("headroom-gate", "headroom", &["--no-remedies", "--fail-on", "vulnerable"]);
+}
+
+#[test]
+fn headroom_of_other_states() {
+    quick("headroom-stable", "headroom", &["--no-remedies", "--set", "load=10/s"]);
+    quick("headroom-heals-everywhere", "headroom", &["--set", "services.db.queue=15"]);
+    quick("headroom-overloaded", "headroom", &["--no-remedies", "--set", "load=40/s"]);
+}
+
+#[test]
+fn headroom_that_cannot_answer() {
+    for (name, set) in [
+        ("no-trigger", "experiment.trigger=none"),
+        ("no-load", "load=0/s"),
+        ("no-capacity", "services.db={}"),
+        ("no-watch", "experiment.watch=0s"),
+    ] {
+        quick(&format!("headroom-{name}"), "headroom", &["--set", set]);
+    }
+}
+
+#[test]
+fn check() {
+    let storm = "examples/retry-storm.yaml";
+    holds("check-warnings", &["check", storm]);
+    holds("check-strict", &["check", storm, "--strict"]);
+    holds("check-clean", &["check", storm, "--set", "services.db.queue=150"]);
+    holds("check-errors", &["check", "crates/cli/tests/it/systems/broken.yaml"]);
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    holds("file-missing", &["check", "no-such-file.yaml"]);
+    holds("file-folder", &["headroom", "examples"]);
+    holds("file-other", &["simulate", "Cargo.toml"]);
+}
+
+#[test]
+fn changes_that_cannot_be_made() {
+    for (name, set) in [
+        ("no-value", "services.db.queue"),
+        ("wrong-value", "services.db.workers=many"),
+        ("negative", "services.db.queue=-1"),
+        ("unknown-field", "services.db.worker=3"),
+        ("unknown-trigger", "experiment.trigger=blib"),
+        ("unknown-call", r#"policies."client -> bd".timeout=1s"#),
+    ] {
+        holds(&format!("set-{name}"), &["simulate", "examples/retry-storm.yaml", "--set", set]);
+    }
+}
