@@ -131,7 +131,7 @@ impl World<'_> {
                     state.failure = state.failure.max(*rate);
                 }
                 ActionKind::AddedLatency { services, latency } if services.contains(&id) => {
-                    state.latency += latency.0;
+                    state.latency = state.latency.saturating_add(latency.0);
                 }
                 _ => {}
             }

@@ -3,6 +3,7 @@
 
 mod build;
 mod determinism;
+mod extremes;
 mod properties;
 mod queues;
 mod random;
