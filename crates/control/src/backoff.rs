@@ -92,6 +92,7 @@ impl Backoff {
     }
 
     /// The delay of retry `n` (1 is the first) before jitter.
+    #[inline]
     #[must_use]
     pub fn nominal(&self, n: u32) -> Nanos {
         let delay = match self.growth {
@@ -141,7 +142,11 @@ impl Backoff {
     ///
     /// `previous` is the delay before the retry before this one, `None` for the first; only
     /// decorrelated jitter looks at it.
+    #[inline]
     pub fn delay<R: Rng + ?Sized>(&self, n: u32, previous: Option<Nanos>, rng: &mut R) -> Nanos {
+        if self.growth == Growth::None {
+            return Nanos::ZERO;
+        }
         if self.jitter == Jitter::Decorrelated {
             let low = self.base.0;
             let high = previous.unwrap_or(self.base).0.saturating_mul(3).max(low);

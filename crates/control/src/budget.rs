@@ -34,6 +34,7 @@ pub enum Budget {
 
 impl Budget {
     /// An attempt is sent. `retry`: it is not the first of its call.
+    #[inline]
     pub fn start(&mut self, retry: bool) {
         match self {
             Self::Unlimited | Self::GrpcTokenBucket(_) => {}
@@ -42,6 +43,7 @@ impl Budget {
     }
 
     /// An attempt has ended. `retryable`: the policy retries this outcome.
+    #[inline]
     pub fn settle(&mut self, retry: bool, outcome: Outcome, retryable: bool) {
         match self {
             Self::Unlimited => {}
@@ -54,6 +56,7 @@ impl Budget {
     ///
     /// # Errors
     /// [`Reason::BudgetExhausted`] when the budget denies it; the failure is then final.
+    #[inline]
     pub fn withdraw(&mut self) -> Result<(), Reason> {
         let granted = match self {
             Self::Unlimited => true,
@@ -64,6 +67,7 @@ impl Budget {
     }
 
     /// A retry that was granted is never sent.
+    #[inline]
     pub fn cancel(&mut self) {
         match self {
             Self::Unlimited | Self::GrpcTokenBucket(_) => {}

@@ -8,6 +8,7 @@ use crate::Nanos;
 
 /// When an attempt that starts at `now` is given up: the earlier of its own timeout and the
 /// deadline. `None` if neither bounds it.
+#[inline]
 #[must_use]
 pub fn gives_up_at(now: Nanos, timeout: Option<Nanos>, deadline: Option<Nanos>) -> Option<Nanos> {
     match (timeout.map(|t| now + t), deadline) {
@@ -18,6 +19,7 @@ pub fn gives_up_at(now: Nanos, timeout: Option<Nanos>, deadline: Option<Nanos>) 
 
 /// Whether an attempt that starts at `start` and needs at least `needs` can end before the
 /// deadline. An attempt that cannot is not worth sending.
+#[inline]
 #[must_use]
 pub fn can_finish(start: Nanos, needs: Nanos, deadline: Option<Nanos>) -> bool {
     deadline.is_none_or(|d| start + needs < d)

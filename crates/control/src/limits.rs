@@ -21,6 +21,7 @@ impl RetryLimits {
     }
 
     /// The limit of `class`: how many retries may follow its first attempt.
+    #[inline]
     #[must_use]
     pub fn limit(&self, class: u8) -> u32 {
         match self.0.get(usize::from(class)) {

@@ -36,6 +36,7 @@ impl Outcome {
     ];
 
     /// A dense index for counters, `0..6`.
+    #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
         match self {
@@ -81,6 +82,7 @@ impl RetryOn {
     ];
 
     /// Whether `outcome` is in the set. Success never is.
+    #[inline]
     #[must_use]
     pub const fn contains(self, outcome: Outcome) -> bool {
         self.0 & (1 << outcome.index()) != 0

@@ -24,6 +24,7 @@ impl TokenBucket {
     }
 
     /// Takes one token, or refuses and changes nothing but the refill.
+    #[inline]
     pub fn try_acquire(&mut self, now: Nanos) -> bool {
         self.refill(now);
         let allowed = self.tokens >= 1.0;
@@ -49,6 +50,7 @@ impl TokenBucket {
         now + Nanos(((1.0 - have) / self.per_nano + 0.5) as u64)
     }
 
+    #[inline]
     fn refill(&mut self, now: Nanos) {
         if now > self.last {
             let earned = now.since(self.last).0 as f64 * self.per_nano;

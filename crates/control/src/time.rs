@@ -36,12 +36,14 @@ impl Nanos {
     }
 
     /// The span in seconds.
+    #[inline]
     #[must_use]
     pub const fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// `self - earlier`, or zero if `earlier` is later.
+    #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
@@ -56,6 +58,7 @@ impl Nanos {
 
 impl Add for Nanos {
     type Output = Self;
+    #[inline]
     fn add(self, rhs: Self) -> Self {
         Self(self.0.saturating_add(rhs.0))
     }
@@ -63,6 +66,7 @@ impl Add for Nanos {
 
 impl Sub for Nanos {
     type Output = Self;
+    #[inline]
     fn sub(self, rhs: Self) -> Self {
         self.since(rhs)
     }

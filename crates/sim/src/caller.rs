@@ -81,8 +81,13 @@ impl World<'_> {
         self.ready.push(Ready::Send(call));
     }
 
-    /// Sends an attempt of a call.
+    /// Sends an attempt of a call, and the next at once if it is refused at once.
     pub(crate) fn send(&mut self, call: u32) {
+        while self.send_one(call) {}
+    }
+
+    /// Sends one attempt; whether the next is due at this very instant.
+    fn send_one(&mut self, call: u32) -> bool {
         let plan = self.plan;
         let c = &self.calls[call];
         let node = &plan.nodes[c.node as usize];
@@ -92,14 +97,14 @@ impl World<'_> {
             self.forgo(call);
             self.edge_stats[node.edge as usize].refused_deadline += u64::from(self.measuring);
             self.call_ended(call, Outcome::TimedOut);
-            return;
+            return false;
         }
         if let Route::LookAside(cache) | Route::ReadThrough(cache, _) = node.through
             && self.look_up(call, cache)
         {
             self.forgo(call);
             self.ready.push(Ready::Ended(call, Outcome::Success, Outcome::Success));
-            return;
+            return false;
         }
         if self.measuring {
             let stats = &mut self.edge_stats[node.edge as usize];
@@ -114,8 +119,7 @@ impl World<'_> {
         let Some(station) = station else {
             // Refused at the door: no attempt, no timer.
             self.settle(call, Outcome::Rejected);
-            self.retry_or_give_up(call, Outcome::Rejected, Outcome::Rejected);
-            return;
+            return self.again(call, Outcome::Rejected, Outcome::Rejected);
         };
         let timeout = (edge.timeout != NEVER).then_some(Nanos(edge.timeout));
         let bound = (until != NEVER).then_some(Nanos(until));
@@ -148,6 +152,7 @@ impl World<'_> {
         } else {
             self.settle_in(attempt, service);
         }
+        false
     }
 
     /// A retry that the budget has granted is not sent after all.
@@ -194,6 +199,14 @@ impl World<'_> {
     }
 
     fn retry_or_give_up(&mut self, call: u32, outcome: Outcome, cause: Outcome) {
+        if self.again(call, outcome, cause) {
+            self.send(call);
+        }
+    }
+
+    /// What follows a failed attempt: another one at this very instant (yes), later, or the end.
+    #[inline]
+    fn again(&mut self, call: u32, outcome: Outcome, cause: Outcome) -> bool {
         let c = &mut self.calls[call];
         let edge = self.plan.nodes[c.node as usize].edge as usize;
         let bound = (c.deadline != NEVER).then_some(Nanos(c.deadline));
@@ -207,7 +220,7 @@ impl World<'_> {
             &mut self.control_stream.0,
         );
         match decision {
-            Ok(Nanos(0)) => self.ready.push(Ready::Send(call)),
+            Ok(Nanos(0)) => return true,
             Ok(delay) => {
                 self.backing_off += 1;
                 let at = self.now.saturating_add(delay.0);
@@ -226,6 +239,7 @@ impl World<'_> {
                 self.call_ended(call, cause);
             }
         }
+        false
     }
 
     /// A call has ended for good.

@@ -40,6 +40,7 @@ impl EnvoyRetryBudget {
     }
 
     /// How many retries may be scheduled or in flight now.
+    #[inline]
     #[must_use]
     pub fn limit(&self) -> u32 {
         let share = (self.percent / 100.0 * f64::from(self.active)) as u32;
@@ -52,10 +53,12 @@ impl EnvoyRetryBudget {
         self.retries
     }
 
+    #[inline]
     pub(super) fn start(&mut self, _retry: bool) {
         self.active = self.active.saturating_add(1);
     }
 
+    #[inline]
     pub(super) fn settle(&mut self, retry: bool) {
         self.active = self.active.saturating_sub(1);
         if retry {
@@ -63,6 +66,7 @@ impl EnvoyRetryBudget {
         }
     }
 
+    #[inline]
     pub(super) fn withdraw(&mut self) -> bool {
         let allowed = self.retries < self.limit();
         if allowed {
@@ -71,6 +75,7 @@ impl EnvoyRetryBudget {
         allowed
     }
 
+    #[inline]
     pub(super) fn cancel(&mut self) {
         self.retries = self.retries.saturating_sub(1);
     }

@@ -42,6 +42,7 @@ impl GrpcTokenBucket {
         f64::from(self.tokens) / f64::from(MILLI)
     }
 
+    #[inline]
     pub(super) fn settle(&mut self, outcome: Outcome, retryable: bool) {
         if outcome == Outcome::Success {
             self.tokens = self.tokens.saturating_add(self.ratio).min(self.max);
@@ -50,6 +51,7 @@ impl GrpcTokenBucket {
         }
     }
 
+    #[inline]
     pub(super) fn withdraw(&mut self) -> bool {
         self.tokens > self.max / 2
     }
