@@ -27,6 +27,7 @@ pub(crate) fn simulation(
     out::Simulation {
         state: verdict.state.name().to_owned(),
         recovery_s: verdict.recovery.map(damper_control::Nanos::as_secs_f64),
+        projected: verdict.projected,
         reason: verdict.reason,
         load_rps,
         replications: run.verdicts.len() as u32,
@@ -234,7 +235,10 @@ fn remedy(h: &Headroom, r: &damper_sim::Priced) -> out::Remedy {
         success_before: r.success[0],
         success_after: r.success[1],
         price_ci95: r.gain.ci95,
-        verdict: r.verdict(h.hidden).to_owned(),
+        verdict: match r.verdict(h.hidden) {
+            verdict if r.at_least => format!("{verdict}, or better"),
+            verdict => verdict.to_owned(),
+        },
     }
 }
 

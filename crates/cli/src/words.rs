@@ -73,10 +73,9 @@ pub(crate) fn sustaining_loop(system: &System, l: &SustainingLoop) -> String {
             )
         }
         LoopKind::Retries if l.retrying.len() > 1 => {
-            let layers = l.retrying.len();
-            format!(
-                "{layers} calls on the way to {service} retry, each over the others: {attempts}; {wasted}."
-            )
+            let (calls, ways) = (l.retrying.len(), l.ends[1].len());
+            let over = if ways == 1 { ", each over the others" } else { "" };
+            format!("{calls} calls on the way to {service} retry{over}: {attempts}; {wasted}.")
         }
         LoopKind::Retries => {
             format!(

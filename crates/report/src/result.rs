@@ -138,6 +138,9 @@ pub struct Simulation {
     pub state: String,
     /// Seconds from the end of the trigger until goodput was back; `None`: it was not.
     pub recovery_s: Option<f64>,
+    /// The recovery was not seen: it follows from what drains or fills.
+    #[serde(default)]
+    pub projected: bool,
     /// How the state was decided, in words.
     pub reason: String,
     /// Requests per second, all classes.

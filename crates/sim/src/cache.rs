@@ -126,6 +126,11 @@ impl World<'_> {
         self.caches.iter().map(|c| c.fetches.len()).sum()
     }
 
+    /// Hot keys that no cache holds, whether they are being fetched or not.
+    pub(crate) fn missing_keys(&self) -> u64 {
+        self.caches.iter().map(|c| u64::from(c.cold)).sum()
+    }
+
     /// Hot keys that nobody has in the cache and nobody is fetching: work still to come.
     pub(crate) fn cold_keys(&self) -> u64 {
         self.caches.iter().map(|c| u64::from(c.cold).saturating_sub(c.fetches.len() as u64)).sum()

@@ -84,6 +84,8 @@ pub(crate) struct Counts {
     pub(crate) backlog: u64,
     /// Hot keys that are neither cached nor being fetched, at the end.
     pub(crate) cold: u64,
+    /// Hot keys that are not cached, at the end.
+    pub(crate) missing: u64,
 }
 
 /// One interval as the judge remembers it.
@@ -92,7 +94,7 @@ struct Tick {
     offered: u64,
     good: u64,
     backlog: u64,
-    cold: u64,
+    missing: u64,
 }
 
 /// The drift of the backlog, per second, with its standard error.
@@ -157,7 +159,7 @@ impl Judge {
 
     /// One interval has passed. `Some`: the run can end.
     pub(crate) fn tick(&mut self, now: u64, counts: Counts) -> Option<crate::run::Ending> {
-        let Counts { offered, good, ended, backlog, cold } = counts;
+        let Counts { offered, good, ended, backlog, cold, missing } = counts;
         if now <= self.q.warmup {
             return None;
         }
@@ -177,7 +179,7 @@ impl Judge {
         if start < until {
             return None;
         }
-        self.remember(Tick { offered, good, backlog: backlog + cold, cold });
+        self.remember(Tick { offered, good, backlog: backlog + cold, missing });
         if self.q.trigger.is_none() && self.q.early {
             self.failed += ended.saturating_sub(good);
             self.verdict = self.cannot_serve(now);
@@ -196,7 +198,7 @@ impl Judge {
     fn remember(&mut self, tick: Tick) {
         self.partial.offered += tick.offered;
         self.partial.good += tick.good;
-        (self.partial.backlog, self.partial.cold) = (tick.backlog, tick.cold);
+        (self.partial.backlog, self.partial.missing) = (tick.backlog, tick.missing);
         self.ticks_in_partial += 1;
         if self.ticks_in_partial * self.q.interval < self.width {
             return;
@@ -213,7 +215,7 @@ impl Judge {
                 offered: p.iter().map(|t| t.offered).sum(),
                 good: p.iter().map(|t| t.good).sum(),
                 backlog: p[p.len() - 1].backlog,
-                cold: p[p.len() - 1].cold,
+                missing: p[p.len() - 1].missing,
             };
             self.after = self.after.chunks(2).map(merge).collect();
             self.width *= 2;
@@ -356,7 +358,7 @@ impl Judge {
     /// if at that pace it is full within sixty times the watch.
     fn fills(&self) -> Option<f64> {
         let half = &self.after[self.after.len() / 2..];
-        let (first, last) = (half.first()?.cold, half.last()?.cold);
+        let (first, last) = (half.first()?.missing, half.last()?.missing);
         let filled = first.checked_sub(last).filter(|n| *n > 20)?;
         let rate = filled as f64 / Nanos(half.len() as u64 * self.width).as_secs_f64();
         let patience = 60.0 * Nanos(self.q.watch).as_secs_f64();
@@ -369,12 +371,12 @@ impl Judge {
         let drift = self.drift()?;
         let (rest, reason) = match self.fills() {
             Some(rate) => {
-                let rest = last.cold as f64 / rate;
+                let rest = last.missing as f64 / rate;
                 (
                     rest,
                     format!(
                         "the cache fills by {rate:.0} keys/s, {} are left: at least {rest:.0} s more",
-                        last.cold
+                        last.missing
                     ),
                 )
             }

@@ -432,6 +432,7 @@ impl<'a> World<'a> {
             ended: self.point.classes.iter().map(|c| c.0).sum(),
             backlog: self.backlog + self.backing_off,
             cold: self.cold_keys(),
+            missing: self.missing_keys(),
         };
         self.flush(start);
         judge.tick(self.now, counts)

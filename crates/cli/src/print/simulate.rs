@@ -17,7 +17,8 @@ pub(crate) fn simulate(r: &Simulate) {
             "recovered as soon as the trigger had gone; ".to_owned()
         }
         Some(s) if !r.trigger.is_empty() => {
-            format!("recovered {} after the trigger had gone; ", seconds(s))
+            let recovers = if run.projected { "on its way: would be back" } else { "recovered" };
+            format!("{recovers} {} after the trigger had gone; ", seconds(s))
         }
         _ => String::new(),
     };

@@ -316,6 +316,7 @@ fn storm_run(
     Simulation {
         state: "metastable".into(),
         recovery_s: None,
+        projected: false,
         reason: "Goodput stayed under 5 % of the offered load, and the backlog grows.".into(),
         load_rps: load,
         replications: 8,

@@ -118,6 +118,11 @@ pub enum HeadroomError {
         "the file has no trigger, and hidden capacity is what a system recovers from: add `triggers:`, e.g. `blip: [{{outage: NAME, for: 2s}}]`"
     )]
     NoTrigger,
+    /// The experiment takes none of the triggers that there are.
+    #[error(
+        "experiment.trigger is none, and hidden capacity is what a system recovers from: name a trigger, or leave the key out for the first one"
+    )]
+    TriggerOff,
     /// Nobody calls.
     #[error("the load is zero: give `load:` a rate, e.g. `100/s` (headroom varies it)")]
     NoLoad,

@@ -50,7 +50,12 @@ impl Probe {
         let ceiling = worst::ceiling(system).ok_or(HeadroomError::NoCapacity)?;
         let plan = Plan::new(system);
         let mut recover = Conditions::of(&plan);
-        let (_, trigger_end) = recover.trigger_span(&plan).ok_or(HeadroomError::NoTrigger)?;
+        let off = if system.triggers.is_empty() {
+            HeadroomError::NoTrigger
+        } else {
+            HeadroomError::TriggerOff
+        };
+        let (_, trigger_end) = recover.trigger_span(&plan).ok_or(off)?;
         if recover.watch == 0 {
             return Err(HeadroomError::NoWatch);
         }
@@ -148,12 +153,14 @@ impl Probe {
         name: &str,
         control: &Control<'_>,
     ) -> Option<Found> {
-        let ceiling = advertised.mean.min(advertised.ci95[0]) * BELOW_ADVERTISED;
-        // A system without a loop heals at the very top, and to see that takes one run each.
-        let everywhere = (0..replications)
+        let ceiling = advertised.mean * BELOW_ADVERTISED;
+        // A system without a loop heals at the very top, and to see that takes one run each. All
+        // of them, whatever they say: how many runs there are must not depend on threads.
+        let recovers: Vec<bool> = (0..replications)
             .into_par_iter()
-            .all(|replication| self.recovers(ceiling, replication, control));
-        if everywhere && !control.stopped() {
+            .map(|replication| self.recovers(ceiling, replication, control))
+            .collect();
+        if recovers.iter().all(|r| *r) && !control.stopped() {
             return Some(Found { estimate: advertised, at_ceiling: true });
         }
         let holds = |load: f64, replication: u32| self.recovers(load, replication, control);

@@ -45,13 +45,16 @@ pub(crate) fn search(s: &Search<'_>, control: &Control<'_>) -> Option<Found> {
     if first.is_none() && control.stopped() {
         return None;
     }
+    // Wide enough not to tie the others to the first: within 3 % their spread, and with it the
+    // interval, comes out too small where the turning point is blurred.
+    let spread = (1.0 + 6.0 * s.resolution).max(1.1);
     let done = AtomicU64::new(1);
     (control.progress)(s.name, 1, total);
     let rest: Vec<Option<f64>> = (1..s.replications)
         .into_par_iter()
         .map(|replication| {
             let found = match first {
-                Some(first) => bisect(s, replication, first, 1.0 + 6.0 * s.resolution, control),
+                Some(first) => bisect(s, replication, first, spread, control),
                 None => bisect(s, replication, s.guess, 1.25, control),
             };
             // Interrupted replications are missing; those without a yes are not.

@@ -22,7 +22,7 @@ fn question(early: bool) -> Question {
 }
 
 fn counts(good: u64, backlog: u64, cold: u64) -> Counts {
-    Counts { offered: 100, good, ended: 100, backlog, cold }
+    Counts { offered: 100, good, ended: 100, backlog, cold, missing: cold }
 }
 
 /// Feeds a run in which `after(second since the end)` gives (good of 100, backlog).
@@ -93,7 +93,7 @@ fn good_replies_over_a_growing_queue_are_not_recovery() {
 fn a_quiet_system_is_given_the_time_it_needs() {
     for early in [true, false] {
         let mut j = Judge::new(question(early));
-        let quiet = Counts { offered: 1, good: 1, ended: 1, backlog: 0, cold: 0 };
+        let quiet = Counts { offered: 1, good: 1, ended: 1, backlog: 0, cold: 0, missing: 0 };
         let ending = (1..=200).find_map(|s| j.tick(s * S, quiet));
         let v = j.conclude(ending.unwrap_or(Ending::TimeOver));
         assert_eq!(v.state, State::Stable, "{}", v.reason);
@@ -105,7 +105,10 @@ fn a_load_that_has_stopped_leaves_nothing_to_tell_by() {
     let mut j = Judge::new(question(false));
     for s in 1..=200 {
         let offered = if s < 23 { 10 } else { 0 };
-        j.tick(s * S, Counts { offered, good: offered, ended: offered, backlog: 0, cold: 0 });
+        j.tick(
+            s * S,
+            Counts { offered, good: offered, ended: offered, backlog: 0, cold: 0, missing: 0 },
+        );
     }
     let v = j.conclude(Ending::TimeOver);
     assert_eq!(v.state, State::Undecided);
@@ -119,7 +122,10 @@ fn the_window_slides_over_merged_ticks() {
     let mut j = Judge::new(question(false));
     let at = |s: u64| if s < 200_000 { 10 } else { 100 };
     for s in 1..300_000u64 {
-        j.tick(s * S, Counts { offered: 100, good: at(s), ended: 100, backlog: 9, cold: 0 });
+        j.tick(
+            s * S,
+            Counts { offered: 100, good: at(s), ended: 100, backlog: 9, cold: 0, missing: 0 },
+        );
         if s % 9_999 == 0 {
             let (start, sum) = j.hold;
             let (offered, good) =
@@ -155,7 +161,7 @@ fn a_trigger_between_two_ticks_does_not_count_as_before() {
 #[test]
 fn a_handful_of_requests_is_not_an_overload() {
     let mut j = Judge::new(question(true));
-    let three = Counts { offered: 3, good: 2, ended: 2, backlog: 1, cold: 0 };
+    let three = Counts { offered: 3, good: 2, ended: 2, backlog: 1, cold: 0, missing: 0 };
     assert!(j.tick(11 * S, three).is_none());
     for s in 12..=25 {
         assert!(j.tick(s * S, Counts::default()).is_none(), "at {s}");
