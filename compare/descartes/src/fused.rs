@@ -50,11 +50,7 @@ impl Station {
             if storm && self.busy && self.waiting.len() >= QUEUE {
                 continue;
             }
-            let attempt = Attempt {
-                number,
-                answered: false,
-                timed_out: !storm,
-            };
+            let attempt = Attempt { number, answered: false, timed_out: !storm };
             let id = self.attempts.insert(attempt);
             if storm {
                 scheduler.schedule(nanos(TIMEOUT), me, Event::TimeOut(id));
@@ -118,9 +114,7 @@ impl Component for Station {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
-    let mut simulation = Simulation::new(SimulationConfig {
-        seed: arguments.seed,
-    });
+    let mut simulation = Simulation::new(SimulationConfig { seed: arguments.seed });
     let mut random = Random::new(arguments.seed);
     let first = random.arrival(0, arguments.storm);
     let me = simulation.add_component(Station {
@@ -134,9 +128,7 @@ pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     });
     simulation.schedule(nanos(first), me, Event::Arrive);
     simulation.execute(Executor::timed(nanos(arguments.horizon)));
-    let station: Station = simulation
-        .remove_component(me)
-        .ok_or("the component has gone")?;
+    let station: Station = simulation.remove_component(me).ok_or("the component has gone")?;
     station.counts.print();
     Ok(())
 }

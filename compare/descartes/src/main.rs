@@ -18,9 +18,5 @@ fn nanos(time: u64) -> SimTime {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::read()?;
-    if arguments.parts {
-        parts::run(arguments)
-    } else {
-        fused::run(arguments)
-    }
+    if arguments.parts { parts::run(arguments) } else { fused::run(arguments) }
 }

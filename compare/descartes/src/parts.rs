@@ -40,11 +40,7 @@ impl Clients {
         }
         self.counts.attempts += 1;
         let storm = self.arguments.storm;
-        let id = self.attempts.insert(Attempt {
-            number,
-            answered: false,
-            timed_out: !storm,
-        });
+        let id = self.attempts.insert(Attempt { number, answered: false, timed_out: !storm });
         if storm {
             scheduler.schedule(nanos(TIMEOUT), me, ClientEvent::TimeOut(id));
         }
@@ -159,9 +155,7 @@ impl Component for Server {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
-    let mut simulation = Simulation::new(SimulationConfig {
-        seed: arguments.seed,
-    });
+    let mut simulation = Simulation::new(SimulationConfig { seed: arguments.seed });
     let server = simulation.add_component(Server {
         random: Random::new(!arguments.seed),
         limit: if arguments.storm { QUEUE } else { usize::MAX },
@@ -181,12 +175,8 @@ pub fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     });
     simulation.schedule(nanos(first), clients, ClientEvent::Arrive);
     simulation.execute(Executor::timed(nanos(arguments.horizon)));
-    let server: Server = simulation
-        .remove_component(server)
-        .ok_or("the server has gone")?;
-    let clients: Clients = simulation
-        .remove_component(clients)
-        .ok_or("the clients have gone")?;
+    let server: Server = simulation.remove_component(server).ok_or("the server has gone")?;
+    let clients: Clients = simulation.remove_component(clients).ok_or("the clients have gone")?;
     let mut counts = clients.counts;
     counts.events += server.events;
     counts.print();

@@ -41,20 +41,13 @@ struct Station {
 impl Station {
     fn new(arguments: Arguments) -> Self {
         let workload = Some((arguments, Random::new(arguments.seed)));
-        Self {
-            report: Output::default(),
-            state: State {
-                workload,
-                ..State::default()
-            },
-        }
+        Self { report: Output::default(), state: State { workload, ..State::default() } }
     }
 
     #[nexosim(init)]
     async fn init(&mut self, cx: &Context<Self>) {
         let horizon = Duration::from_nanos(self.workload().0.horizon);
-        cx.schedule_event(horizon, schedulable!(Self::finish), ())
-            .expect("it is in the future");
+        cx.schedule_event(horizon, schedulable!(Self::finish), ()).expect("it is in the future");
         self.next_arrival(0, cx);
     }
 
@@ -108,12 +101,8 @@ impl Station {
     fn next_arrival(&mut self, now: u64, cx: &Context<Self>) {
         let (arguments, random) = self.workload();
         let gap = random.arrival(now, arguments.storm);
-        cx.schedule_event(
-            Duration::from_nanos(gap),
-            schedulable!(Self::arrive),
-            now + gap,
-        )
-        .expect("gaps are positive");
+        cx.schedule_event(Duration::from_nanos(gap), schedulable!(Self::arrive), now + gap)
+            .expect("gaps are positive");
     }
 
     /// Makes attempts until the server takes one or the client gives up.
@@ -124,10 +113,7 @@ impl Station {
             if storm && self.state.busy && self.state.waiting.len() >= QUEUE {
                 continue;
             }
-            let id = self.state.attempts.insert(Attempt {
-                timer: None,
-                number,
-            });
+            let id = self.state.attempts.insert(Attempt { timer: None, number });
             if storm {
                 let timeout = Duration::from_nanos(TIMEOUT);
                 let timer = cx.schedule_keyed_event(timeout, schedulable!(Self::time_out), id);
@@ -145,8 +131,7 @@ impl Station {
     fn serve(&mut self, id: u32, cx: &Context<Self>) {
         self.state.busy = true;
         let time = Duration::from_nanos(self.workload().1.service());
-        cx.schedule_event(time, schedulable!(Self::reply), id)
-            .expect("it is positive");
+        cx.schedule_event(time, schedulable!(Self::reply), id).expect("it is positive");
     }
 }
 

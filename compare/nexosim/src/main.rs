@@ -11,9 +11,5 @@ use compare_workload::Arguments;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::read()?;
-    if arguments.parts {
-        parts::run(arguments)
-    } else {
-        fused::run(arguments)
-    }
+    if arguments.parts { parts::run(arguments) } else { fused::run(arguments) }
 }

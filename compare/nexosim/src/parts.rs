@@ -42,8 +42,7 @@ impl Clients {
     #[nexosim(init)]
     async fn init(&mut self, cx: &Context<Self>) {
         let horizon = Duration::from_nanos(self.workload().0.horizon);
-        cx.schedule_event(horizon, schedulable!(Self::finish), ())
-            .expect("it is in the future");
+        cx.schedule_event(horizon, schedulable!(Self::finish), ()).expect("it is in the future");
         self.next_arrival(0, cx);
     }
 
@@ -94,12 +93,8 @@ impl Clients {
     fn next_arrival(&mut self, now: u64, cx: &Context<Self>) {
         let (arguments, random) = self.workload();
         let gap = random.arrival(now, arguments.storm);
-        cx.schedule_event(
-            Duration::from_nanos(gap),
-            schedulable!(Self::arrive),
-            now + gap,
-        )
-        .expect("gaps are positive");
+        cx.schedule_event(Duration::from_nanos(gap), schedulable!(Self::arrive), now + gap)
+            .expect("gaps are positive");
     }
 
     /// Makes attempts until the server takes one or the client gives up.
@@ -108,10 +103,7 @@ impl Clients {
         for number in first..=RETRIES {
             self.state.counts.attempts += 1;
             self.state.counts.events += 1; // the server's
-            let id = self.state.attempts.insert(Attempt {
-                timer: None,
-                number,
-            });
+            let id = self.state.attempts.insert(Attempt { timer: None, number });
             if self.call.send(id).await {
                 if storm {
                     let timeout = Duration::from_nanos(TIMEOUT);
@@ -168,8 +160,7 @@ impl Server {
         self.state.busy = true;
         let random = self.state.random.as_mut().expect("set in `run`");
         let time = Duration::from_nanos(random.service());
-        cx.schedule_event(time, schedulable!(Self::done), id)
-            .expect("it is positive");
+        cx.schedule_event(time, schedulable!(Self::done), id).expect("it is positive");
     }
 }
 

@@ -63,9 +63,7 @@ impl Arguments {
                 "mm1-storm" => true,
                 other => return Err(format!("unknown workload `{other}`; {usage}")),
             },
-            horizon: seconds
-                .parse::<u64>()
-                .map_err(|e| format!("{seconds}: {e}; {usage}"))?
+            horizon: seconds.parse::<u64>().map_err(|e| format!("{seconds}: {e}; {usage}"))?
                 * SECOND,
             seed: seed.parse().map_err(|e| format!("{seed}: {e}; {usage}"))?,
         })
@@ -155,14 +153,7 @@ pub struct Counts {
 impl Counts {
     /// Prints them as one line of JSON.
     pub fn print(&self) {
-        let Self {
-            requests,
-            good,
-            attempts,
-            served,
-            wasted,
-            events,
-        } = self;
+        let Self { requests, good, attempts, served, wasted, events } = self;
         println!(
             "{{\"requests\":{requests},\"good\":{good},\"attempts\":{attempts},\
              \"served\":{served},\"wasted\":{wasted},\"events\":{events}}}"
@@ -180,10 +171,7 @@ pub struct Slab<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self {
-            entries: Vec::new(),
-            free: Vec::new(),
-        }
+        Self { entries: Vec::new(), free: Vec::new() }
     }
 }
 
