@@ -22,11 +22,7 @@ fuzz_target!(|data: &[u8]| {
     };
     inside(&problems, text, change.unwrap_or_default());
     // Drawing is slow; one look at some of them is enough for each input.
-    let _ = problems
-        .iter()
-        .take(3)
-        .map(|p| p.render(data.len() % 2 == 0))
-        .count();
+    let _ = problems.iter().take(3).map(|p| p.render(data.len() % 2 == 0)).count();
 });
 
 /// Every problem points into its text.
@@ -39,9 +35,6 @@ fn inside(problems: &Problems, text: &str, change: &str) {
             _ => continue,
         };
         assert!(text.get(problem.span.clone()).is_some(), "{problem:?}");
-        assert!(
-            problem.line >= 1 && problem.line <= text.split('\n').count(),
-            "{problem:?}"
-        );
+        assert!(problem.line >= 1 && problem.line <= text.split('\n').count(), "{problem:?}");
     }
 }
