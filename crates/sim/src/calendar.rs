@@ -30,11 +30,14 @@ pub(crate) struct Calendar<E> {
     place: Vec<u32>,
     free: Vec<u32>,
     seq: u64,
+    /// The root has been handed out and its place is not yet filled. What an event schedules next
+    /// goes there, which saves one of the two ways through the heap.
+    hole: bool,
 }
 
 impl<E: Copy> Calendar<E> {
     pub(crate) fn new() -> Self {
-        Self { heap: Vec::new(), place: Vec::new(), free: Vec::new(), seq: 0 }
+        Self { heap: Vec::new(), place: Vec::new(), free: Vec::new(), seq: 0, hole: false }
     }
 
     /// The next number in the order of scheduling, for timers that are kept elsewhere.
@@ -46,7 +49,8 @@ impl<E: Copy> Calendar<E> {
 
     /// Time and scheduling number of the first event.
     #[inline]
-    pub(crate) fn peek(&self) -> Option<(u64, u64)> {
+    pub(crate) fn peek(&mut self) -> Option<(u64, u64)> {
+        self.fill_hole();
         self.heap.first().map(|e| (e.at, e.seq))
     }
 
@@ -72,6 +76,7 @@ impl<E: Copy> Calendar<E> {
 
     /// Takes a scheduled event out.
     pub(crate) fn cancel(&mut self, slot: u32) {
+        self.fill_hole();
         let hole = self.place[slot as usize] as usize;
         self.free.push(slot);
         let Some(last) = self.heap.pop() else { return };
@@ -87,20 +92,30 @@ impl<E: Copy> Calendar<E> {
 
     /// Events that have not come.
     pub(crate) fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() - usize::from(self.hole)
     }
 
     /// Takes the first event.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(u64, E)> {
-        let last = self.heap.pop()?;
-        let Some(first) = self.heap.first().copied() else {
-            self.release(last.slot);
-            return Some((last.at, last.event));
-        };
+        self.fill_hole();
+        let first = *self.heap.first()?;
         self.release(first.slot);
-        self.sift_down(0, last);
+        self.hole = true;
         Some((first.at, first.event))
+    }
+
+    #[inline]
+    fn fill_hole(&mut self) {
+        if !self.hole {
+            return;
+        }
+        self.hole = false;
+        if let Some(last) = self.heap.pop()
+            && !self.heap.is_empty()
+        {
+            self.sift_down(0, last);
+        }
     }
 
     #[inline]
@@ -112,6 +127,11 @@ impl<E: Copy> Calendar<E> {
 
     #[inline]
     fn insert(&mut self, entry: Entry<E>) {
+        if self.hole {
+            self.hole = false;
+            self.sift_down(0, entry);
+            return;
+        }
         self.heap.push(entry);
         self.sift_up(self.heap.len() - 1, entry);
     }
@@ -198,8 +218,11 @@ mod tests {
                     }
                     _ => prop_assert_eq!(calendar.pop(), model.pop_first().map(|(k, _)| k)),
                 }
-                prop_assert_eq!(calendar.heap.len(), model.len());
-                prop_assert_eq!(calendar.peek().map(|p| p.0), model.keys().next().map(|k| k.0));
+                prop_assert_eq!(calendar.len(), model.len());
+                // Looking fills the hole that a taken event leaves: look now and then only.
+                if at % 3 == 0 {
+                    prop_assert_eq!(calendar.peek().map(|p| p.0), model.keys().next().map(|k| k.0));
+                }
             }
             while let Some((key, _)) = model.pop_first() {
                 prop_assert_eq!(calendar.pop(), Some(key));
