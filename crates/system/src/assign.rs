@@ -2,6 +2,7 @@
 
 use crate::node::{Entry, Name, Node, Value, quoted};
 use crate::problem::Draft;
+use crate::read::nearest;
 use crate::source::Span;
 
 /// Steps of a path; also bounds how deep a change can nest.
@@ -74,8 +75,17 @@ pub(crate) fn split(text: &str, source: u32) -> Result<(Vec<Segment>, usize), Dr
     }
 }
 
+/// Sections whose entries have names of the user's choice, and what such an entry is called.
+const NAMED: [(&str, &str); 4] = [
+    ("services", "service"),
+    ("caches", "cache"),
+    ("requests", "request"),
+    ("triggers", "trigger"),
+];
+
 /// Puts `value` where the path leads, making mappings on the way.
 pub(crate) fn apply(root: &mut Node, path: &[Segment], value: Node) -> Result<(), Draft> {
+    names_something(root, path)?;
     let mut node = root;
     for (i, segment) in path.iter().enumerate() {
         node = match &segment.kind {
@@ -89,6 +99,29 @@ pub(crate) fn apply(root: &mut Node, path: &[Segment], value: Node) -> Result<()
     }
     *node = value;
     Ok(())
+}
+
+/// To change a part of something that is not there is a misspelt name; to add it, one assigns all
+/// of it.
+fn names_something(root: &Node, path: &[Segment]) -> Result<(), Draft> {
+    let [Segment { kind: SegmentKind::Key(section), .. }, second, _, ..] = path else {
+        return Ok(());
+    };
+    let SegmentKind::Key(name) = &second.kind else { return Ok(()) };
+    let Some((_, what)) = NAMED.iter().find(|(s, _)| s == section) else { return Ok(()) };
+    let Value::Map(sections) = &root.value else { return Ok(()) };
+    let there = sections.iter().find(|e| e.key.text == *section).map(|e| &e.value.value);
+    let names: Vec<&str> = match there {
+        Some(Value::Map(entries)) => entries.iter().map(|e| e.key.text.as_str()).collect(),
+        None | Some(Value::Null) => Vec::new(),
+        Some(_) => return Ok(()),
+    };
+    if names.contains(&name.as_str()) {
+        return Ok(());
+    }
+    Err(Draft::new(second.span, format!("there is no {what} {} to change", quoted(name)))
+        .expected(format!("a name of the file, or `{section}.{name}={{…}}` to add it"))
+        .suggest(nearest(name, names.iter().copied())))
 }
 
 fn step<'n>(

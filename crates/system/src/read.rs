@@ -10,7 +10,7 @@ use crate::source::Span;
 mod names;
 mod scalar;
 
-pub(crate) use names::{Defined, NameList};
+pub(crate) use names::{Defined, NameList, nearest};
 
 /// A value of a simple kind.
 #[derive(Clone, Debug, PartialEq)]

@@ -73,7 +73,7 @@ impl Reader<'_> {
 }
 
 /// The nearest of some names, if it is near at all.
-fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     if text.len() > 100 {
         return None;
     }

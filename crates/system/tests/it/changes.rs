@@ -16,6 +16,13 @@ fn lowered(changes: &[&str]) -> damper_system::System {
     with(&[], changes).lower().unwrap_or_else(|p| panic!("{p}"))
 }
 
+/// A whole entry can be added; a part of one that is not there is a misspelt name.
+#[test]
+fn a_new_service_is_assigned_as_a_whole() {
+    let s = lowered(&["services.spare={workers: 2, service_time: 1ms}", "services.spare.queue=7"]);
+    assert_eq!(s.services.iter().find(|s| s.name == "spare").unwrap().queue, Some(7));
+}
+
 #[test]
 fn values_are_replaced_and_added() {
     let s = lowered(&[
@@ -74,6 +81,8 @@ fn a_change_that_fails_changes_nothing() {
 fn mistakes_point_into_the_change() {
     for (name, change) in [
         ("set-key-unknown", "services.db.queu=150"),
+        ("set-name-unknown", "services.dbb.queue=150"),
+        ("set-name-of-nothing", "caches.users.mode=read-through"),
         ("set-section-unknown", "polices.db.timeout=1s"),
         ("set-value-wrong", "services.db.queue=many"),
         ("set-value-empty", "services.db.queue="),
