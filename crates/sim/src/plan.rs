@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use damper_control::{Budget, Nanos, Retry};
 use damper_system::model::{
-    CacheMode, Call, Caller, Fill, OnAbandon, Order, Service, ServiceId, Step, System, Target, Work,
+    CacheMode, Call, Caller, Fill, OnAbandon, Order, Policy, Service, ServiceId, Step, System,
+    Target, Work,
 };
 
 use crate::lanes::{MOST_LANES, NO_LANE};
@@ -72,6 +73,19 @@ pub(crate) struct EdgePlan {
     pub(crate) retry: Retry,
     pub(crate) budget: Budget,
     pub(crate) lane: u8,
+}
+
+impl EdgePlan {
+    fn new(policy: &Policy, lane: u8) -> Self {
+        Self {
+            timeout: policy.timeout.map_or(NEVER, |t| t.0),
+            deadline: policy.deadline.unwrap_or(Nanos::MAX).0,
+            travels: policy.deadline_travels,
+            retry: policy.retry.clone(),
+            budget: policy.budget.initial.clone(),
+            lane,
+        }
+    }
 }
 
 /// How a call reaches its service.
@@ -154,17 +168,6 @@ impl Plan {
     #[must_use]
     pub fn edge_ends(&self) -> &[(Caller, Target)] {
         &self.ends
-    }
-
-    /// Attempts at `service` per request (over all classes, as loaded) when all is well.
-    #[must_use]
-    pub fn floor_of(&self, service: ServiceId) -> f64 {
-        let total = self.system.total_load();
-        if total <= 0.0 {
-            return 0.0;
-        }
-        let weighted = self.system.load.iter().zip(&self.floor);
-        weighted.map(|(l, f)| l.mean() / total * f[service.0 as usize]).sum()
     }
 
     /// How long the retries of one request can go on at the most, nested ones included,
@@ -276,14 +279,7 @@ impl Builder<'_> {
             };
             self.edge_of.insert((edge.caller, edge.target), self.plan.edges.len() as u32);
             self.plan.ends.push((edge.caller, edge.target));
-            self.plan.edges.push(EdgePlan {
-                timeout,
-                deadline: policy.deadline.unwrap_or(Nanos::MAX).0,
-                travels: policy.deadline_travels,
-                retry: policy.retry.clone(),
-                budget: policy.budget.initial.clone(),
-                lane,
-            });
+            self.plan.edges.push(EdgePlan::new(policy, lane));
         }
         self.plan.lanes = lane_of.len();
     }
@@ -296,14 +292,7 @@ impl Builder<'_> {
         let p = self.system.policy(caller, target);
         let i = self.plan.edges.len() as u32;
         self.plan.ends.push((caller, target));
-        self.plan.edges.push(EdgePlan {
-            timeout: p.timeout.map_or(NEVER, |t| t.0),
-            deadline: p.deadline.unwrap_or(Nanos::MAX).0,
-            travels: p.deadline_travels,
-            retry: p.retry,
-            budget: p.budget.initial,
-            lane: NO_LANE,
-        });
+        self.plan.edges.push(EdgePlan::new(&p, NO_LANE));
         self.edge_of.insert((caller, target), i);
         i
     }
