@@ -143,10 +143,7 @@ fn queue_outlasts_caller(reader: &mut Reader<'_>, system: &System, places: &Plac
     reader.warn(
         Draft::new(places.services[id], message)
             .found(format!("{queue}; `{from}` gives up after {timeout}"))
-            .expected(format!(
-                "`queue:` at most {}, or `on_abandon: cancel`, or a deadline that travels",
-                room.floor()
-            )),
+            .expected(format!("`queue:` at most {}, or a deadline that travels", room.floor())),
     );
 }
 
