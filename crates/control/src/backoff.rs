@@ -24,6 +24,11 @@
 use rand_core::Rng;
 
 use crate::Nanos;
+use crate::chance::{below, unit};
+use crate::entry::Entry;
+
+/// The schedules that a system file can name.
+pub(crate) const ENTRIES: &[&Entry] = &[];
 
 /// How the nominal delay grows with the number of the retry.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -158,21 +163,11 @@ impl Backoff {
             Jitter::Full => Nanos(below(nominal, rng)),
             Jitter::Exponential => {
                 // 1 - u is in (0, 1], so the logarithm is finite.
-                let u = (rng.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
-                Nanos((nominal as f64 * -libm::log(1.0 - u)) as u64).min(self.cap)
+                Nanos((nominal as f64 * -libm::log(1.0 - unit(rng))) as u64).min(self.cap)
             }
             Jitter::None | Jitter::Decorrelated => Nanos(nominal),
         }
     }
-}
-
-/// A uniform draw from `[0, n)`, or 0 for `n = 0`, by a widening multiplication. Its bias of
-/// at most n / 2^64 is far below what any schedule could show.
-fn below<R: Rng + ?Sized>(n: u64, rng: &mut R) -> u64 {
-    if n == 0 {
-        return 0;
-    }
-    ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
 }
 
 #[cfg(test)]

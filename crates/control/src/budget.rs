@@ -2,88 +2,174 @@
 //!
 //! A budget sees every attempt on the calls it guards, in this order:
 //!
-//! 1. [`Budget::start`] when an attempt is sent, first or retry;
-//! 2. [`Budget::settle`] when it ends, with its outcome and whether the policy retries that;
-//! 3. [`Budget::withdraw`] if the caller wants to retry: the answer;
-//! 4. [`Budget::cancel`] if a retry that was granted is then never sent (its caller left
+//! 1. [`RetryBudget::start`] when an attempt is sent, first or retry;
+//! 2. [`RetryBudget::settle`] when it ends, with its outcome and whether the policy retries that;
+//! 3. [`RetryBudget::withdraw`] if the caller wants to retry: the answer, and what it cost;
+//! 4. [`RetryBudget::cancel`] if a retry that was granted is then never sent (its caller left
 //!    during the backoff).
 //!
-//! Adding one: a module here with its source named at the top, a variant of [`Budget`], a row
-//! in [`crate::registry`].
+//! [`RetryBudget::overloaded`] tells it that the callee said OVERLOADED.
+//!
+//! Adding one: a module here with its source named at the top and its entry, and a line in the
+//! table below.
 
 mod envoy;
 mod grpc;
+mod unlimited;
+
+use rand_core::Rng;
 
 pub use envoy::EnvoyRetryBudget;
 pub use grpc::GrpcTokenBucket;
+pub use unlimited::Unlimited;
 
-use crate::{Outcome, Reason};
+use crate::family::family;
+use crate::observe::Observe;
+use crate::{Nanos, Outcome};
 
-/// Any retry budget, by enum so that a decision is a jump and not an allocation.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub enum Budget {
-    /// No bound: every retry that the limit allows is granted.
-    #[default]
-    Unlimited,
-    /// gRPC's retry throttle.
-    GrpcTokenBucket(GrpcTokenBucket),
-    /// Envoy's ratio budget, with its published accounting.
-    Envoy(EnvoyRetryBudget),
+/// What a budget needs to know about an attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attempt {
+    /// The priority class of its call; 0 is the highest.
+    pub class: u8,
+    /// Retries before it: 0 is the first attempt of a call.
+    pub retries: u32,
+    /// What the budget charged for it; 0 for a first attempt.
+    pub paid: u32,
+}
+
+impl Attempt {
+    /// The first attempt of a call of this class.
+    #[must_use]
+    pub const fn first(class: u8) -> Self {
+        Self { class, retries: 0, paid: 0 }
+    }
+
+    /// Whether it is not the first of its call.
+    #[inline]
+    #[must_use]
+    pub const fn is_retry(self) -> bool {
+        self.retries > 0
+    }
+}
+
+/// A retry budget.
+pub trait RetryBudget: Observe {
+    /// An attempt is sent.
+    #[inline]
+    fn start(&mut self, now: Nanos, attempt: Attempt) {
+        let _ = (now, attempt);
+    }
+
+    /// An attempt has ended. `retryable`: the policy retries this outcome. `rng` serves budgets
+    /// that draw on a failure.
+    #[inline]
+    fn settle<R: Rng + ?Sized>(
+        &mut self,
+        now: Nanos,
+        attempt: Attempt,
+        outcome: Outcome,
+        retryable: bool,
+        rng: &mut R,
+    ) {
+        let _ = (now, attempt, outcome, retryable, rng);
+    }
+
+    /// Asks for one retry after `attempt` has ended in `outcome`: what it cost (at least 1), to
+    /// be handed back as [`Attempt::paid`] of the retry. `None`: denied.
+    fn withdraw<R: Rng + ?Sized>(
+        &mut self,
+        now: Nanos,
+        attempt: Attempt,
+        outcome: Outcome,
+        rng: &mut R,
+    ) -> Option<u32>;
+
+    /// A retry that was granted is never sent; `paid` is what it cost.
+    #[inline]
+    fn cancel(&mut self, now: Nanos, paid: u32) {
+        let _ = (now, paid);
+    }
+
+    /// The callee, or something below it, said that it is overloaded.
+    #[inline]
+    fn overloaded(&mut self, now: Nanos) {
+        let _ = now;
+    }
+
+    /// Whether whoever owns this budget should itself tell its callers that what is below it is
+    /// overloaded.
+    #[inline]
+    fn passes_on(&self, now: Nanos) -> bool {
+        let _ = now;
+        false
+    }
+}
+
+family! {
+    /// Any retry budget.
+    Budget, each {
+        /// No bound: every retry that the limit allows is granted.
+        Unlimited(Unlimited) = [unlimited::ENTRY];
+        /// gRPC's retry throttle.
+        GrpcTokenBucket(GrpcTokenBucket) = [grpc::ENTRY];
+        /// Envoy's ratio budget, with its published accounting.
+        EnvoyRetryBudget(EnvoyRetryBudget) = [envoy::ENTRY];
+    }
 }
 
 impl Budget {
-    /// An attempt is sent. `retry`: it is not the first of its call.
-    #[inline]
-    pub fn start(&mut self, retry: bool) {
-        match self {
-            Self::Unlimited | Self::GrpcTokenBucket(_) => {}
-            Self::Envoy(b) => b.start(retry),
-        }
-    }
+    /// No budget.
+    pub const NONE: Self = Self::Unlimited(Unlimited::NEW);
+}
 
-    /// An attempt has ended. `retryable`: the policy retries this outcome.
-    #[inline]
-    pub fn settle(&mut self, retry: bool, outcome: Outcome, retryable: bool) {
-        match self {
-            Self::Unlimited => {}
-            Self::GrpcTokenBucket(b) => b.settle(outcome, retryable),
-            Self::Envoy(b) => b.settle(retry),
-        }
-    }
-
-    /// Asks for one retry.
-    ///
-    /// # Errors
-    /// [`Reason::BudgetExhausted`] when the budget denies it; the failure is then final.
-    #[inline]
-    pub fn withdraw(&mut self) -> Result<(), Reason> {
-        let granted = match self {
-            Self::Unlimited => true,
-            Self::GrpcTokenBucket(b) => b.withdraw(),
-            Self::Envoy(b) => b.withdraw(),
-        };
-        if granted { Ok(()) } else { Err(Reason::BudgetExhausted) }
-    }
-
-    /// A retry that was granted is never sent.
-    #[inline]
-    pub fn cancel(&mut self) {
-        match self {
-            Self::Unlimited | Self::GrpcTokenBucket(_) => {}
-            Self::Envoy(b) => b.cancel(),
-        }
+impl Default for Budget {
+    fn default() -> Self {
+        Self::NONE
     }
 }
 
-impl From<GrpcTokenBucket> for Budget {
-    fn from(budget: GrpcTokenBucket) -> Self {
-        Self::GrpcTokenBucket(budget)
+impl RetryBudget for Budget {
+    #[inline]
+    fn start(&mut self, now: Nanos, attempt: Attempt) {
+        each!(self, b => b.start(now, attempt));
     }
-}
 
-impl From<EnvoyRetryBudget> for Budget {
-    fn from(budget: EnvoyRetryBudget) -> Self {
-        Self::Envoy(budget)
+    #[inline]
+    fn settle<R: Rng + ?Sized>(
+        &mut self,
+        now: Nanos,
+        attempt: Attempt,
+        outcome: Outcome,
+        retryable: bool,
+        rng: &mut R,
+    ) {
+        each!(self, b => b.settle(now, attempt, outcome, retryable, rng));
+    }
+
+    #[inline]
+    fn withdraw<R: Rng + ?Sized>(
+        &mut self,
+        now: Nanos,
+        attempt: Attempt,
+        outcome: Outcome,
+        rng: &mut R,
+    ) -> Option<u32> {
+        each!(self, b => b.withdraw(now, attempt, outcome, rng))
+    }
+
+    #[inline]
+    fn cancel(&mut self, now: Nanos, paid: u32) {
+        each!(self, b => b.cancel(now, paid));
+    }
+
+    #[inline]
+    fn overloaded(&mut self, now: Nanos) {
+        each!(self, b => b.overloaded(now));
+    }
+
+    #[inline]
+    fn passes_on(&self, now: Nanos) -> bool {
+        each!(self, b => b.passes_on(now))
     }
 }

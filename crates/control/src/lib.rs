@@ -10,7 +10,8 @@
 //!
 //! ```
 //! use damper_control::{
-//!     Backoff, Budget, Jitter, Nanos, Outcome, Retry, RetryOn, RetryState, budget::GrpcTokenBucket,
+//!     Backoff, Budget, Jitter, Nanos, Outcome, Retry, RetryBudget, RetryOn, RetryState,
+//!     budget::{Attempt, GrpcTokenBucket},
 //! };
 //! # struct Zero;
 //! # impl rand_core::TryRng for Zero {
@@ -27,10 +28,10 @@
 //! };
 //! let mut budget = Budget::from(GrpcTokenBucket::try_new(10, 0.1).unwrap());
 //! let mut state = RetryState::default();
-//! budget.settle(false, Outcome::Rejected, true);
+//! budget.settle(Nanos::ZERO, Attempt::first(1), Outcome::Rejected, true, &mut rng);
 //! let wait = retry.decide(&mut state, &mut budget, 1, Outcome::Rejected, Nanos::ZERO, None, &mut rng);
 //! assert!(wait.is_ok());
-//! budget.settle(true, Outcome::Rejected, true);
+//! budget.settle(Nanos::ZERO, state.attempt(1), Outcome::Rejected, true, &mut rng);
 //! let refused = retry.decide(&mut state, &mut budget, 1, Outcome::Rejected, Nanos::ZERO, None, &mut rng);
 //! assert!(refused.is_err(), "class 1 has one retry");
 //! ```
@@ -41,21 +42,36 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod admission;
 pub mod backoff;
 pub mod budget;
+mod chance;
+pub mod concurrency;
 pub mod deadline;
+pub mod entry;
+mod family;
+pub mod gate;
+pub mod lever;
 pub mod limits;
+pub mod observe;
 pub mod outcome;
+pub mod overload;
+pub mod queue;
 pub mod rate_limit;
 pub mod refusal;
 pub mod registry;
 pub mod retry;
+#[cfg(test)]
+mod testing;
 pub mod time;
+pub mod who;
 
 pub use backoff::{Backoff, Growth, Jitter};
-pub use budget::Budget;
+pub use budget::{Budget, RetryBudget};
+pub use entry::{Entry, Kind};
 pub use limits::RetryLimits;
 pub use outcome::{Outcome, RetryOn};
 pub use refusal::{Reason, Refusal};
 pub use retry::{Retry, RetryState};
 pub use time::Nanos;
+pub use who::Who;

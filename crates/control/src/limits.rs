@@ -6,6 +6,35 @@
 
 use alloc::boxed::Box;
 
+use crate::entry::{Build, Entry, Kind, Parameter, Unit};
+
+pub(crate) const ENTRIES: &[&Entry] = &[&ENTRY];
+
+const ENTRY: Entry = Entry {
+    name: "class-limits",
+    kind: Kind::Limit,
+    summary: "retries after the first attempt by priority class: DiffTry's rule for who gets through an overload",
+    source: "DiffTry, prioritising requests by retries (arXiv 2610.20567)",
+    rule: "retry allowed = retries of this call so far < limit[class]",
+    when: "Wherever requests differ in importance. It needs no state, no signal of overload and no \
+           coordination; while nothing is rejected, nothing changes. It decides who gets through, \
+           not how much load there is: put a budget beside it.",
+    traps: &[
+        "A limit counts retries: 1 means two attempts.",
+        "Limits multiply over layers. Retry at one layer.",
+    ],
+    parameters: &[Parameter {
+        name: "limit",
+        unit: Unit::Count,
+        default: 0.0,
+        min: 0.0,
+        max: 1_000_000.0,
+        doc: "retries after the first attempt, for all classes or by class",
+    }],
+    readings: &[],
+    build: Build::Section,
+};
+
 /// Retries after the first attempt, by class (index 0 is the highest class).
 ///
 /// A class beyond the end of the list uses the last entry, so a list of one entry is a

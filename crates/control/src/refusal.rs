@@ -16,6 +16,22 @@ pub enum Reason {
     DeadlineTooClose,
     /// A rate limit has no token.
     RateLimited,
+    /// The callee said when not to come back, or not to come back at all.
+    PushedBack,
+    /// The caller's own throttle refuses to send.
+    Throttled,
+    /// A circuit breaker is open.
+    BreakerOpen,
+    /// A concurrency limit is reached.
+    ConcurrencyLimited,
+    /// A queue is full.
+    QueueFull,
+    /// It waited too long, and was dropped from a queue.
+    WaitedTooLong,
+    /// Shed so that more important work can be done.
+    Shed,
+    /// The operator's lever.
+    Lever,
 }
 
 /// A refused decision.
@@ -28,4 +44,20 @@ pub struct Refusal {
     /// The earliest instant at which the same question could be answered otherwise, where
     /// the control can tell. `None`: it depends on what others do, or never.
     pub earliest: Option<Nanos>,
+}
+
+impl Refusal {
+    /// A refusal that cannot tell when it would be another answer.
+    #[inline]
+    #[must_use]
+    pub const fn new(reason: Reason, class: u8) -> Self {
+        Self { reason, class, earliest: None }
+    }
+
+    /// The same, with the instant from which the answer could be another.
+    #[inline]
+    #[must_use]
+    pub const fn until(self, earliest: Nanos) -> Self {
+        Self { earliest: Some(earliest), ..self }
+    }
 }

@@ -1,119 +1,132 @@
-//! The table of controls: what a system file may name, with parameters, units and defaults.
+//! The table of controls: what a system file may name.
 //!
-//! One row makes a control available by name, in the system file, in `damper schema` and in
-//! error messages.
+//! A control's module has its [`Entry`]; one line in the table of its family makes it available
+//! by name, in the system file, in `damper schema`, in `damper controls`, in error messages and
+//! in the docs.
 
-use crate::Budget;
-use crate::budget::{EnvoyRetryBudget, GrpcTokenBucket};
+use crate::entry::{Entry, Kind};
+use crate::{admission, backoff, budget, concurrency, gate, lever, limits, overload, queue};
 
-/// The unit of a parameter, as the system file writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Unit {
-    /// A whole number.
-    Count,
-    /// A number without a unit.
-    Number,
-    /// A percentage, written `20%`; the constructor sees 20.0.
-    Percent,
-}
-
-/// One parameter of a control.
-#[derive(Clone, Copy, Debug)]
-pub struct Parameter {
-    /// Its key in the system file.
-    pub name: &'static str,
-    /// Its unit.
-    pub unit: Unit,
-    /// The published default.
-    pub default: f64,
-    /// What it does and which values are allowed.
-    pub doc: &'static str,
-}
-
-/// A retry budget that a system file can name.
-#[derive(Clone, Copy, Debug)]
-pub struct BudgetEntry {
-    /// Its `kind:` in the system file.
-    pub name: &'static str,
-    /// One line for people.
-    pub summary: &'static str,
-    /// Where the rule comes from.
-    pub source: &'static str,
-    /// Its parameters, in the order that [`BudgetEntry::build`] takes them.
-    pub parameters: &'static [Parameter],
-    /// Makes one in its initial state; `None` if a value is out of its documented range.
-    pub build: fn(&[f64]) -> Option<Budget>,
-}
-
-/// Every retry budget, by name.
-pub const BUDGETS: &[BudgetEntry] = &[
-    BudgetEntry {
-        name: "token-bucket",
-        summary: "gRPC's retry throttle: failures drain it, successes refill it; no retries at half or below",
-        source: "gRFC A6 (retryThrottling)",
-        parameters: &[
-            Parameter {
-                name: "max_tokens",
-                unit: Unit::Count,
-                default: GrpcTokenBucket::DEFAULT_MAX_TOKENS as f64,
-                doc: "tokens when full, 1 to 1000",
-            },
-            Parameter {
-                name: "token_ratio",
-                unit: Unit::Number,
-                default: GrpcTokenBucket::DEFAULT_TOKEN_RATIO,
-                doc: "tokens that a success adds, at least 0.001",
-            },
-        ],
-        build: |p| match p {
-            [max, ratio] => GrpcTokenBucket::try_new(whole(*max)?, *ratio).map(Budget::from),
-            _ => None,
-        },
-    },
-    BudgetEntry {
-        name: "envoy",
-        summary: "Envoy's retry budget: concurrent retries as a share of concurrent requests, with its published accounting (envoy#30205)",
-        source: "Envoy CircuitBreakers.Thresholds.RetryBudget",
-        parameters: &[
-            Parameter {
-                name: "percent",
-                unit: Unit::Percent,
-                default: EnvoyRetryBudget::DEFAULT_PERCENT,
-                doc: "retries as a share of active and pending requests, 0 % to 100 %",
-            },
-            Parameter {
-                name: "min_retry_concurrency",
-                unit: Unit::Count,
-                default: EnvoyRetryBudget::DEFAULT_MIN_RETRY_CONCURRENCY as f64,
-                doc: "retries always allowed at the same time",
-            },
-        ],
-        build: |p| match p {
-            [percent, floor] => {
-                EnvoyRetryBudget::try_new(*percent, whole(*floor)?).map(Budget::from)
-            }
-            _ => None,
-        },
-    },
+/// Every control, family by family.
+const FAMILIES: &[&[&Entry]] = &[
+    limits::ENTRIES,
+    backoff::ENTRIES,
+    budget::ENTRIES,
+    gate::ENTRIES,
+    admission::ENTRIES,
+    concurrency::ENTRIES,
+    queue::order::ENTRIES,
+    queue::rule::ENTRIES,
+    overload::ENTRIES,
+    lever::ENTRIES,
 ];
 
-fn whole(x: f64) -> Option<u32> {
-    (x >= 0.0 && x <= f64::from(u32::MAX) && f64::from(x as u32) == x).then_some(x as u32)
+/// Every control.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    FAMILIES.iter().flat_map(|family| family.iter().copied())
+}
+
+/// The controls of one kind.
+pub fn of(kind: Kind) -> impl Iterator<Item = &'static Entry> {
+    all().filter(move |entry| entry.kind == kind)
+}
+
+/// The control of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    all().find(|entry| entry.name == name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::Build;
+    use crate::observe::Observe;
+    use std::collections::HashSet;
     use std::vec::Vec;
 
-    #[test]
-    fn every_budget_builds_with_its_defaults_and_refuses_a_wrong_count() {
-        for entry in BUDGETS {
-            let defaults: Vec<f64> = entry.parameters.iter().map(|p| p.default).collect();
-            assert!((entry.build)(&defaults).is_some(), "{}", entry.name);
-            assert!((entry.build)(&[]).is_none(), "{}", entry.name);
-            assert!((entry.build)(&[f64::NAN, f64::NAN]).is_none(), "{}", entry.name);
+    /// Builds it and gives the names of what it shows; `None` if it refuses the values.
+    fn build(entry: &Entry, values: &[f64]) -> Option<Vec<&'static str>> {
+        let names = |control: &dyn Observe| {
+            let mut names = Vec::new();
+            control.observe(&mut |name, value| {
+                assert!(value.is_finite(), "{} {name}", entry.name);
+                names.push(name);
+            });
+            names
+        };
+        match entry.build {
+            Build::Section => Some(entry.readings.iter().map(|r| r.name).collect()),
+            Build::Backoff(f) => f(values).map(|_| Vec::new()),
+            Build::Budget(f) => f(values).map(|c| names(&c)),
+            Build::Gate(f) => f(values).map(|c| names(&c)),
+            Build::Concurrency(f) => f(values).map(|c| names(&c)),
+            Build::Order(f) => f(values).map(|c| names(&c)),
+            Build::Drop(f) => f(values).map(|c| names(&c)),
+            Build::Admission(f) => f(values).map(|c| names(&c)),
         }
+    }
+
+    #[test]
+    fn every_control_builds_with_its_defaults_and_shows_what_it_says() {
+        for entry in all() {
+            let defaults: Vec<f64> = entry.defaults().collect();
+            let shown = build(entry, &defaults);
+            let said: Vec<&str> = entry.readings.iter().map(|r| r.name).collect();
+            assert_eq!(shown.as_deref(), Some(said.as_slice()), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn every_control_refuses_what_is_out_of_range_and_never_panics() {
+        for entry in all() {
+            if matches!(entry.build, Build::Section) {
+                continue;
+            }
+            let defaults: Vec<f64> = entry.defaults().collect();
+            let mut extra = defaults.clone();
+            extra.push(1.0);
+            assert!(build(entry, &extra).is_none(), "{}: one too many", entry.name);
+            for (i, parameter) in entry.parameters.iter().enumerate() {
+                assert!(
+                    (parameter.min..=parameter.max).contains(&parameter.default),
+                    "{}.{}",
+                    entry.name,
+                    parameter.name
+                );
+                let mut values = defaults.clone();
+                values[i] = f64::NAN;
+                assert!(build(entry, &values).is_none(), "{}.{} NaN", entry.name, parameter.name);
+                for extreme in [parameter.min, parameter.max] {
+                    values[i] = extreme;
+                    build(entry, &values);
+                }
+                let below =
+                    if parameter.min > 0.0 { parameter.min / 2.0 } else { parameter.min - 1.0 };
+                values[i] = below;
+                assert!(
+                    build(entry, &values).is_none(),
+                    "{}.{} {below}",
+                    entry.name,
+                    parameter.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_pages_are_written() {
+        let mut names = HashSet::new();
+        for entry in all() {
+            assert!(names.insert(entry.name), "{} twice", entry.name);
+            assert!(!entry.summary.is_empty() && !entry.summary.ends_with('.'), "{}", entry.name);
+            for (what, text) in
+                [("source", entry.source), ("rule", entry.rule), ("when", entry.when)]
+            {
+                assert!(!text.trim().is_empty(), "{}: no {what}", entry.name);
+            }
+            assert!(find(entry.name).is_some_and(|e| e.name == entry.name));
+        }
+        assert!(find("nothing of the kind").is_none());
     }
 }

@@ -6,6 +6,7 @@
 
 use rand_core::Rng;
 
+use crate::budget::{Attempt, RetryBudget};
 use crate::{Backoff, Budget, Nanos, Outcome, Reason, Refusal, RetryLimits, RetryOn};
 
 /// A retry policy without its state.
@@ -35,7 +36,7 @@ impl Retry {
     /// Decides what follows an attempt of `class` that ended in `outcome` at `now`.
     ///
     /// `Ok(delay)`: send the next attempt after `delay`; the budget has paid for it. Call
-    /// [`Budget::settle`] for the ended attempt first.
+    /// [`RetryBudget::settle`] for the ended attempt first.
     ///
     /// # Errors
     /// A [`Refusal`] with the first reason that applies; the failure is then final.
@@ -61,8 +62,11 @@ impl Retry {
         if !crate::deadline::can_finish(now + delay, Nanos::ZERO, deadline) {
             return Err(refuse(Reason::DeadlineTooClose));
         }
-        budget.withdraw().map_err(refuse)?;
+        let paid = budget
+            .withdraw(now, state.attempt(class), outcome, rng)
+            .ok_or(refuse(Reason::BudgetExhausted))?;
         state.retries += 1;
+        state.paid = paid;
         state.previous = Some(delay);
         Ok(delay)
     }
@@ -75,6 +79,17 @@ pub struct RetryState {
     pub retries: u32,
     /// The last delay drawn, for decorrelated jitter.
     pub previous: Option<Nanos>,
+    /// What the budget charged for the last retry.
+    pub paid: u32,
+}
+
+impl RetryState {
+    /// The current attempt of the call, as its budget sees it.
+    #[inline]
+    #[must_use]
+    pub const fn attempt(&self, class: u8) -> Attempt {
+        Attempt { class, retries: self.retries, paid: self.paid }
+    }
 }
 
 #[cfg(test)]
@@ -109,7 +124,7 @@ mod tests {
     #[test]
     fn class_limits_count_retries_after_the_first_attempt() {
         for (class, limit) in [(0, 2), (1, 1)] {
-            let (mut state, mut budget) = (RetryState::default(), Budget::Unlimited);
+            let (mut state, mut budget) = (RetryState::default(), Budget::NONE);
             for _ in 0..limit {
                 assert_eq!(
                     ask(&mut state, &mut budget, class, Outcome::Rejected, None),
@@ -134,7 +149,13 @@ mod tests {
             ask_(&mut state, &mut budget, Outcome::Rejected, close),
             Err(Reason::DeadlineTooClose)
         );
-        budget.settle(false, Outcome::Rejected, true);
+        budget.settle(
+            Nanos::ZERO,
+            Attempt::first(0),
+            Outcome::Rejected,
+            true,
+            &mut crate::testing::Zero,
+        );
         assert_eq!(
             ask_(&mut state, &mut budget, Outcome::Rejected, None),
             Err(Reason::BudgetExhausted)

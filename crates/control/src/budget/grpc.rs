@@ -8,7 +8,12 @@
 //! Tokens are kept in thousandths, as the specification's three decimals and the Java and
 //! C-core implementations do.
 
-use crate::Outcome;
+use rand_core::Rng;
+
+use super::{Attempt, RetryBudget};
+use crate::entry::{Build, Entry, Kind, Parameter, Unit, whole};
+use crate::observe::{Observe, Reading};
+use crate::{Nanos, Outcome};
 
 const MILLI: u32 = 1000;
 
@@ -18,7 +23,58 @@ pub struct GrpcTokenBucket {
     tokens: u32,
     max: u32,
     ratio: u32,
+    granted: u64,
+    denied: u64,
 }
+
+pub(super) const ENTRY: Entry = Entry {
+    name: "token-bucket",
+    kind: Kind::Budget,
+    summary: "gRPC's retry throttle: failures drain it, successes refill it; no retries at half or below",
+    source: "gRFC A6 (retryThrottling); grpc-java RetriableStream, grpc C-core retry_throttle",
+    rule: "\
+tokens = max_tokens at the start
+counted failure (an outcome that the policy retries):  tokens = max(0, tokens - 1)
+success:                                               tokens = min(max_tokens, tokens + token_ratio)
+retry allowed:                                         tokens > max_tokens / 2, after the decrement",
+    when: "Clients that talk to one service by one channel, where successes are frequent. In the \
+           long run retries stop when more than token_ratio / (1 + token_ratio) of the attempts \
+           fail: 9.1 % with the defaults.",
+    traps: &[
+        "`max_tokens` is an absolute number of failures, not a rate: nothing says how to size it (grpc-go 7539).",
+        "There is no refill by time: an idle client keeps its drained bucket for ever.",
+        "grpc-go makes a full bucket with every update of the service configuration.",
+        "grpc-java before 1.66 parsed it in the default service configuration and never installed it (11274).",
+        "An attempt costs a token when it fails, also if it is not retried.",
+    ],
+    parameters: &[
+        Parameter {
+            name: "max_tokens",
+            unit: Unit::Count,
+            default: GrpcTokenBucket::DEFAULT_MAX_TOKENS as f64,
+            min: 1.0,
+            max: 1000.0,
+            doc: "tokens when full",
+        },
+        Parameter {
+            name: "token_ratio",
+            unit: Unit::Number,
+            default: GrpcTokenBucket::DEFAULT_TOKEN_RATIO,
+            min: 0.001,
+            max: 1000.0,
+            doc: "tokens that a success adds; three decimals are kept",
+        },
+    ],
+    readings: &[
+        Reading::gauge("tokens", "tokens left"),
+        Reading::counter("granted", "retries granted"),
+        Reading::counter("denied", "retries denied"),
+    ],
+    build: Build::Budget(|p| match *p {
+        [max, ratio] => GrpcTokenBucket::try_new(whole(max)?, ratio).map(Into::into),
+        _ => None,
+    }),
+};
 
 impl GrpcTokenBucket {
     /// The example used throughout A6.
@@ -32,8 +88,15 @@ impl GrpcTokenBucket {
     pub fn try_new(max_tokens: u32, token_ratio: f64) -> Option<Self> {
         // The smallest addend corrects for ratios whose decimal form is not exact in binary.
         let ratio = (token_ratio * f64::from(MILLI) + 1e-6) as u32;
-        let valid = (1..=1000).contains(&max_tokens) && ratio > 0 && token_ratio.is_finite();
-        valid.then_some(Self { tokens: max_tokens * MILLI, max: max_tokens * MILLI, ratio })
+        let valid =
+            (1..=1000).contains(&max_tokens) && ratio > 0 && (0.0..=1000.0).contains(&token_ratio);
+        valid.then_some(Self {
+            tokens: max_tokens * MILLI,
+            max: max_tokens * MILLI,
+            ratio,
+            granted: 0,
+            denied: 0,
+        })
     }
 
     /// Tokens left.
@@ -41,9 +104,18 @@ impl GrpcTokenBucket {
     pub fn tokens(&self) -> f64 {
         f64::from(self.tokens) / f64::from(MILLI)
     }
+}
 
+impl RetryBudget for GrpcTokenBucket {
     #[inline]
-    pub(super) fn settle(&mut self, outcome: Outcome, retryable: bool) {
+    fn settle<R: Rng + ?Sized>(
+        &mut self,
+        _: Nanos,
+        _: Attempt,
+        outcome: Outcome,
+        retryable: bool,
+        _: &mut R,
+    ) {
         if outcome == Outcome::Success {
             self.tokens = self.tokens.saturating_add(self.ratio).min(self.max);
         } else if retryable {
@@ -52,15 +124,43 @@ impl GrpcTokenBucket {
     }
 
     #[inline]
-    pub(super) fn withdraw(&mut self) -> bool {
-        self.tokens > self.max / 2
+    fn withdraw<R: Rng + ?Sized>(
+        &mut self,
+        _: Nanos,
+        _: Attempt,
+        _: Outcome,
+        _: &mut R,
+    ) -> Option<u32> {
+        let allowed = self.tokens > self.max / 2;
+        self.granted += u64::from(allowed);
+        self.denied += u64::from(!allowed);
+        allowed.then_some(1)
+    }
+}
+
+impl Observe for GrpcTokenBucket {
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("tokens", self.tokens());
+        see("granted", self.granted as f64);
+        see("denied", self.denied as f64);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Zero;
     use proptest::prelude::*;
+
+    impl GrpcTokenBucket {
+        fn end(&mut self, outcome: Outcome, retryable: bool) {
+            self.settle(Nanos::ZERO, Attempt::first(0), outcome, retryable, &mut Zero);
+        }
+
+        fn ask(&mut self) -> bool {
+            self.withdraw(Nanos::ZERO, Attempt::first(0), Outcome::Failed, &mut Zero).is_some()
+        }
+    }
 
     /// Worked by hand from A6 with maxTokens 10, tokenRatio 0.1.
     #[test]
@@ -68,28 +168,28 @@ mod tests {
         let mut b = GrpcTokenBucket::try_new(10, 0.1).unwrap();
         for (tokens, allowed) in [(9.0, true), (8.0, true), (7.0, true), (6.0, true), (5.0, false)]
         {
-            b.settle(Outcome::Rejected, true);
+            b.end(Outcome::Rejected, true);
             assert_eq!(b.tokens(), tokens);
-            assert_eq!(b.withdraw(), allowed, "at {tokens}");
+            assert_eq!(b.ask(), allowed, "at {tokens}");
         }
         for _ in 0..11 {
-            b.settle(Outcome::Success, true);
+            b.end(Outcome::Success, true);
         }
         assert_eq!(b.tokens(), 6.1);
-        b.settle(Outcome::Failed, true);
+        b.end(Outcome::Failed, true);
         assert_eq!(b.tokens(), 5.1);
-        assert!(b.withdraw());
+        assert!(b.ask());
     }
 
     #[test]
     fn other_failures_leave_it_alone_and_it_never_goes_below_zero() {
         let mut b = GrpcTokenBucket::try_new(1, 0.5466).unwrap();
-        b.settle(Outcome::Failed, false);
+        b.end(Outcome::Failed, false);
         assert_eq!(b.tokens(), 1.0);
-        b.settle(Outcome::Failed, true);
-        b.settle(Outcome::Failed, true);
+        b.end(Outcome::Failed, true);
+        b.end(Outcome::Failed, true);
         assert_eq!(b.tokens(), 0.0);
-        b.settle(Outcome::Success, true);
+        b.end(Outcome::Success, true);
         assert_eq!(b.tokens(), 0.546, "three decimals, cut");
     }
 
@@ -108,12 +208,12 @@ mod tests {
             let mut b = GrpcTokenBucket::try_new(max, ratio).unwrap();
             for end in ends {
                 match end {
-                    0 => b.settle(Outcome::Success, true),
-                    1 => b.settle(Outcome::TimedOut, true),
-                    _ => b.settle(Outcome::Failed, false),
+                    0 => b.end(Outcome::Success, true),
+                    1 => b.end(Outcome::TimedOut, true),
+                    _ => b.end(Outcome::Failed, false),
                 }
                 prop_assert!(b.tokens() >= 0.0 && b.tokens() <= f64::from(max));
-                prop_assert_eq!(b.withdraw(), b.tokens() > f64::from(max) / 2.0);
+                prop_assert_eq!(b.ask(), b.tokens() > f64::from(max) / 2.0);
             }
         }
     }
