@@ -104,6 +104,11 @@ pub trait RetryBudget: Observe {
         let _ = now;
         false
     }
+
+    /// Whether [`RetryBudget::overloaded`] means anything to it.
+    fn listens(&self) -> bool {
+        false
+    }
 }
 
 family! {
@@ -171,5 +176,9 @@ impl RetryBudget for Budget {
     #[inline]
     fn passes_on(&self, now: Nanos) -> bool {
         each!(self, b => b.passes_on(now))
+    }
+
+    fn listens(&self) -> bool {
+        each!(self, b => b.listens())
     }
 }

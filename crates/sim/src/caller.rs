@@ -1,12 +1,13 @@
 //! The caller's side: steps, calls, timeouts, retries.
 
-use damper_control::{Nanos, Outcome, Reason, RetryState, deadline};
+use damper_control::{Nanos, Outcome, Reason, RetryBudget as _, RetryState, deadline};
 
 use crate::calendar::NO_TIMER;
 use crate::lanes::{Link, NO_LANE};
 use crate::plan::{NEVER, Route};
+use crate::server::{Door, NO_LIST, TurnedAway};
 use crate::slab::NONE;
-use crate::world::{Attempt, Call, Event, Ready, Stage, World, draw};
+use crate::world::{Attempt, Call, Event, Ready, Stage, World, draw, who};
 
 impl World<'_> {
     /// Makes the calls of an attempt's next step, or finishes it if there is none.
@@ -69,6 +70,7 @@ impl World<'_> {
             key: NONE,
             next: NONE,
             previous: NONE,
+            passes: NONE,
             class,
         });
         if self.plan.cancels {
@@ -106,20 +108,35 @@ impl World<'_> {
             self.ready.push(Ready::Ended(call, Outcome::Success, Outcome::Success));
             return false;
         }
+        if (edge.gated || plan.listens) && !self.passes_gates(call) {
+            return false;
+        }
         if self.measuring {
             let stats = &mut self.edge_stats[node.edge as usize];
             stats.attempts += 1;
             stats.retries += u64::from(retry);
         }
-        self.budgets[node.edge as usize].start(retry);
+        let sent = self.calls[call].state.attempt(class);
+        self.budgets[node.edge as usize].start(Nanos(self.now), sent);
         let service = node.service as usize;
         let latency = self.services[service].latency;
         let arrives_now = latency == 0 && !matches!(node.through, Route::ReadThrough(..));
-        let station = if arrives_now { self.admit(service, class) } else { Some(NONE) };
-        let Some(station) = station else {
-            // Refused at the door: no attempt, no timer.
-            self.settle(call, Outcome::Rejected);
-            return self.again(call, Outcome::Rejected, Outcome::Rejected);
+        let flow = self.attempts[self.calls[call].parent].flow;
+        let door = if arrives_now {
+            self.admit(service, who(class, flow))
+        } else {
+            Ok(Door { station: NONE, list: NO_LIST, guard: NONE })
+        };
+        let door = match door {
+            Ok(door) => door,
+            Err(TurnedAway { outcome, station }) => {
+                // Refused at the door: no attempt, no timer.
+                if plan.listens {
+                    self.listen(call, station);
+                }
+                self.settle(call, outcome);
+                return self.again(call, outcome, outcome);
+            }
         };
         let timeout = (edge.timeout != NEVER).then_some(Nanos(edge.timeout));
         let bound = (until != NEVER).then_some(Nanos(until));
@@ -136,8 +153,11 @@ impl World<'_> {
         }
         let attempt = self.attempts.insert(Attempt {
             class,
+            flow,
             key,
-            station,
+            station: door.station,
+            list: door.list,
+            guard: door.guard,
             stage: Stage::Travelling,
             deadline: if edge.travels { gives_up } else { NEVER },
             ..Attempt::new(call, at)
@@ -156,11 +176,11 @@ impl World<'_> {
     }
 
     /// A retry that the budget has granted is not sent after all.
-    fn forgo(&mut self, call: u32) {
+    pub(crate) fn forgo(&mut self, call: u32) {
         let c = &self.calls[call];
         if c.state.retries > 0 {
             let edge = self.plan.nodes[c.node as usize].edge as usize;
-            self.budgets[edge].cancel();
+            self.budgets[edge].cancel(Nanos(self.now), c.state.paid);
         }
     }
 
@@ -195,7 +215,12 @@ impl World<'_> {
         let c = &self.calls[call];
         let edge = self.plan.nodes[c.node as usize].edge as usize;
         let retryable = self.plan.edges[edge].retry.on.contains(outcome);
-        self.budgets[edge].settle(c.state.retries > 0, outcome, retryable);
+        let ended = c.state.attempt(c.class);
+        let rng = &mut self.control_stream.0;
+        self.budgets[edge].settle(Nanos(self.now), ended, outcome, retryable, rng);
+        if self.calls[call].passes != NONE {
+            self.settle_passes(call, outcome);
+        }
     }
 
     fn retry_or_give_up(&mut self, call: u32, outcome: Outcome, cause: Outcome) {
@@ -243,7 +268,7 @@ impl World<'_> {
     }
 
     /// A call has ended for good.
-    fn call_ended(&mut self, call: u32, cause: Outcome) {
+    pub(crate) fn call_ended(&mut self, call: u32, cause: Outcome) {
         let c = &mut self.calls[call];
         let parent = c.parent;
         if cause == Outcome::Success && c.times_left > 0 {
@@ -318,8 +343,11 @@ impl World<'_> {
             // Nobody saw it fail: the budget gets its place back and counts no failure.
             let c = &self.calls[call];
             let edge = self.plan.nodes[c.node as usize].edge as usize;
-            self.budgets[edge].settle(c.state.retries > 0, Outcome::TimedOut, false);
+            let ended = c.state.attempt(c.class);
+            let rng = &mut self.control_stream.0;
+            self.budgets[edge].settle(Nanos(self.now), ended, Outcome::TimedOut, false, rng);
         }
+        self.cancel_passes(call);
         self.unlink(call);
         self.calls.free(call);
         self.attempts[attempt].pending -= 1;

@@ -8,6 +8,8 @@ mod caller;
 mod estimate;
 mod experiment;
 mod floor;
+mod gates;
+mod guard;
 mod judge;
 mod lanes;
 mod plan;

@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 
-use damper_control::{Budget, Nanos, Retry};
+use damper_control::admission::AdmissionRule as _;
+use damper_control::queue::{DropRule, Keep, Order, QueueOrder as _};
+use damper_control::{Budget, Nanos, Retry, RetryBudget as _, RetryOn};
 use damper_system::model::{
-    CacheMode, Call, Caller, Fill, OnAbandon, Order, Policy, Service, ServiceId, Step, System,
+    CacheMode, Call, Caller, Fill, OnAbandon, Policy, Pushback, Service, ServiceId, Step, System,
     Target, Work,
 };
 
+use crate::gates::EdgeGates;
+use crate::guard::Guard;
 use crate::lanes::{MOST_LANES, NO_LANE};
 use crate::sampler::Sampler;
 use crate::slab::NONE;
@@ -37,6 +41,8 @@ pub struct Plan {
     pub(crate) lanes: usize,
     /// Whether some service cancels abandoned work, so that calls must be found from above.
     pub(crate) cancels: bool,
+    /// Whether some caller listens to what callees say about themselves.
+    pub(crate) listens: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -47,6 +53,15 @@ pub(crate) struct ServicePlan {
     pub(crate) first_station: u32,
     pub(crate) queue: u32,
     pub(crate) order: Order,
+    /// Free workers may be idle although somebody waits.
+    pub(crate) holds_back: bool,
+    pub(crate) rule: DropRule,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) guarded: bool,
+    pub(crate) levers: bool,
+    pub(crate) pushback: Option<Pushback>,
+    /// The edges over which it calls.
+    pub(crate) calls_over: Vec<u32>,
     pub(crate) time: Sampler,
     /// Mean of `time` in nanoseconds.
     pub(crate) mean_time: u64,
@@ -72,17 +87,29 @@ pub(crate) struct EdgePlan {
     pub(crate) travels: bool,
     pub(crate) retry: Retry,
     pub(crate) budget: Budget,
+    pub(crate) gates: EdgeGates,
+    pub(crate) gated: bool,
+    pub(crate) heeds_pushback: bool,
     pub(crate) lane: u8,
 }
 
 impl EdgePlan {
     fn new(policy: &Policy, lane: u8) -> Self {
+        let mut retry = policy.retry.clone();
+        if !policy.idempotent {
+            let before_work = RetryOn::REJECTED | RetryOn::SHED;
+            retry.on = retry.on.without(RetryOn::ALL.without(before_work));
+        }
+        let gates = EdgeGates::new(policy);
         Self {
             timeout: policy.timeout.map_or(NEVER, |t| t.0),
             deadline: policy.deadline.unwrap_or(Nanos::MAX).0,
             travels: policy.deadline_travels,
-            retry: policy.retry.clone(),
+            retry,
             budget: policy.budget.initial.clone(),
+            gated: gates.any(),
+            gates,
+            heeds_pushback: policy.heeds_pushback,
             lane,
         }
     }
@@ -154,6 +181,11 @@ impl Plan {
             Work::Routes(routes) => builder.routes(routes),
         }
         let mut plan = builder.plan;
+        for (edge, (caller, _)) in plan.ends.iter().enumerate() {
+            if let Caller::Service(s) = caller {
+                plan.services[s.0 as usize].calls_over.push(edge as u32);
+            }
+        }
         plan.floor = crate::floor::floor(system);
         plan
     }
@@ -209,8 +241,11 @@ impl Plan {
 
     fn empty(system: &System) -> Self {
         let mut first_station = 0;
+        let tells = system.policies.edges.iter().any(|e| e.policy.budget.initial.listens());
+        let thresholds = system.services.iter().filter_map(|s| s.admission.as_ref());
+        let listens = tells || thresholds.into_iter().any(|a| a.initial.threshold().is_some());
         let services = system.services.iter().map(|s| {
-            let plan = service_plan(s, first_station);
+            let plan = service_plan(s, first_station, tells);
             first_station += plan.instances;
             plan
         });
@@ -233,19 +268,29 @@ impl Plan {
             routes: Vec::new(),
             floor: Vec::new(),
             lanes: 0,
+            listens,
             cancels: system.services.iter().any(|s| s.on_abandon == OnAbandon::Cancel),
             system: system.clone(),
         }
     }
 }
 
-fn service_plan(s: &Service, first_station: u32) -> ServicePlan {
+fn service_plan(s: &Service, first_station: u32, tells: bool) -> ServicePlan {
+    let order = s.order.initial.clone();
+    let guard = Guard::new(s, tells);
     ServicePlan {
         workers: s.workers.unwrap_or(u32::MAX),
         instances: s.instances.max(1),
         first_station,
         queue: s.queue.unwrap_or(u32::MAX),
-        order: s.order,
+        holds_back: order.holds_back(),
+        order,
+        rule: s.drop.as_ref().map_or(DropRule::Keep(Keep), |d| d.initial.clone()),
+        guarded: guard.is_some(),
+        guard,
+        levers: !s.lever.is_empty(),
+        pushback: s.pushback,
+        calls_over: Vec::new(),
         time: Sampler::new(&s.service_time),
         mean_time: s.service_time.mean().0,
         failure: s.failure,

@@ -132,6 +132,8 @@ pub struct Open {
     pub stations: Vec<(u64, u64)>,
     /// Fetches under way, over all caches.
     pub fetches: usize,
+    /// Passes of gates and permits of guards.
+    pub controls: usize,
     /// By edge of the plan.
     pub budgets: Vec<Budget>,
     /// The most attempts and calls that were open together.

@@ -1,66 +1,132 @@
 //! The service's side: admission, queues, workers, and what becomes of orphans.
 
 use damper_control::deadline::can_finish;
-use damper_control::{Nanos, Outcome};
-use damper_system::model::{Balance, OnAbandon, Order};
+use damper_control::queue::{DropFrom as _, QueueOrder as _, Side};
+use damper_control::{Nanos, Outcome, Who};
+use damper_system::model::{Balance, OnAbandon};
 
 use crate::calendar::NO_TIMER;
 use crate::plan::{NEVER, Route};
 use crate::slab::NONE;
 use crate::stats::record;
-use crate::world::{Event, Ready, Stage, World};
+use crate::world::{Attempt, Event, Ready, Stage, World};
+
+/// The list of an attempt that did not have to queue.
+pub(crate) const NO_LIST: u16 = u16::MAX;
+
+/// An attempt that was turned away at the door.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TurnedAway {
+    pub(crate) outcome: Outcome,
+    /// The instance that did it; `NONE`: before one was chosen.
+    pub(crate) station: u32,
+}
+
+/// Where an attempt goes once it is let in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Door {
+    pub(crate) station: u32,
+    /// The list it waits in; [`NO_LIST`]: a worker takes it up at once.
+    pub(crate) list: u16,
+    /// Its record with the controls of the service; `NONE`: there are none.
+    pub(crate) guard: u32,
+}
 
 impl World<'_> {
     /// An attempt that was on its way reaches its service.
     pub(crate) fn arrive(&mut self, attempt: u32) {
         let a = &self.attempts[attempt];
         let (call, s) = (a.call, self.plan.nodes[a.node as usize].service as usize);
-        let orphan = a.orphan;
-        let station = self.admit(s, a.class);
-        if let Some(station) = station {
-            self.attempts[attempt].station = station;
-            let skips = self.plan.services[s].on_abandon == OnAbandon::Skip;
-            if orphan && (skips || self.attempts[attempt].deadline <= self.now) {
-                // Its caller left while it was on its way.
-                self.backlog += u64::from(self.plan.services[s].limited);
-                self.drop_attempt(attempt, s);
-            } else {
-                self.settle_in(attempt, s);
+        let (orphan, who) = (a.orphan, a.who());
+        let refused = match self.admit(s, who) {
+            Ok(door) => {
+                let a = &mut self.attempts[attempt];
+                (a.station, a.list, a.guard) = (door.station, door.list, door.guard);
+                if orphan && self.not_wanted(attempt, s) {
+                    // Its caller left while it was on its way.
+                    self.backlog += u64::from(self.plan.services[s].limited);
+                    self.unqueue_unlinked(attempt);
+                    self.drop_attempt(attempt, s);
+                } else {
+                    self.settle_in(attempt, s);
+                }
+                return;
             }
-            return;
-        }
+            Err(refused) => refused,
+        };
         self.attempts.free(attempt);
         if call != NONE {
-            self.ready.push(Ready::Ended(call, Outcome::Rejected, Outcome::Rejected));
+            if self.plan.listens {
+                self.listen(call, refused.station);
+            }
+            self.ready.push(Ready::Ended(call, refused.outcome, refused.outcome));
         }
     }
 
-    /// An attempt stands at the door of a service: counts it, and chooses the instance that takes
-    /// it in. `None`: rejected.
-    pub(crate) fn admit(&mut self, s: usize, class: u8) -> Option<u32> {
+    /// Whether a service that takes up an attempt without a caller sees that nobody needs it.
+    fn not_wanted(&self, attempt: u32, s: usize) -> bool {
+        let skips = self.plan.services[s].on_abandon == OnAbandon::Skip;
+        skips || self.attempts[attempt].deadline <= self.now
+    }
+
+    /// An attempt stands at the door of a service: counts it, and finds it a place.
+    ///
+    /// # Errors
+    /// Rejected where there is no room for it, shed where a control prefers others.
+    pub(crate) fn admit(&mut self, s: usize, who: Who) -> Result<Door, TurnedAway> {
         let shown = self.services[s].shown;
         if self.measuring {
-            self.service_stats[s].attempts[usize::from(class)] += 1;
+            self.service_stats[s].attempts[usize::from(who.class)] += 1;
         }
         if shown != NONE {
             self.point.attempts += 1;
             self.point.services[shown as usize].attempts += 1;
         }
-        let now = Nanos(self.now);
-        let state = &mut self.services[s];
-        let refused = state.refuse || state.limit.as_mut().is_some_and(|l| !l.try_acquire(now));
-        if !refused {
-            let station = self.choose(s);
-            let st = &self.stations[station as usize];
-            if st.busy < st.workers || st.waiting < self.plan.services[s].queue {
-                return Some(station);
+        let place = self.find_place(s, who);
+        if let Err(TurnedAway { outcome, .. }) = place {
+            let stats = &mut self.service_stats[s];
+            if outcome == Outcome::Shed {
+                stats.shed[usize::from(who.class)] += u64::from(self.measuring);
+            } else {
+                stats.rejected += u64::from(self.measuring);
+            }
+            if shown != NONE {
+                self.point.services[shown as usize].rejected += 1;
             }
         }
-        self.service_stats[s].rejected += u64::from(self.measuring);
-        if shown != NONE {
-            self.point.services[shown as usize].rejected += 1;
+        place
+    }
+
+    fn find_place(&mut self, s: usize, who: Who) -> Result<Door, TurnedAway> {
+        let plan = &self.plan.services[s];
+        let now = Nanos(self.now);
+        let state = &mut self.services[s];
+        if state.refuse || state.limit.as_mut().is_some_and(|l| !l.try_acquire(now)) {
+            return Err(TurnedAway { outcome: Outcome::Rejected, station: NONE });
         }
-        None
+        if plan.levers && !self.lever_lets_through(s, who) {
+            return Err(TurnedAway { outcome: Outcome::Shed, station: NONE });
+        }
+        let station = self.choose(s);
+        let guard = if plan.guarded {
+            let asked = self.ask_guard(s, station, who);
+            asked.map_err(|outcome| TurnedAway { outcome, station })?
+        } else {
+            NONE
+        };
+        let st = &mut self.stations[station as usize];
+        let list = if st.busy < st.workers && !plan.holds_back {
+            NO_LIST
+        } else {
+            match st.order.join(now, who, st.waiting, plan.queue) {
+                Ok(list) => list as u16,
+                Err(_) => {
+                    self.guard_ended(guard, station, who, None);
+                    return Err(TurnedAway { outcome: Outcome::Rejected, station });
+                }
+            }
+        };
+        Ok(Door { station, list, guard })
     }
 
     /// An admitted attempt goes to a free worker, or into the queue.
@@ -70,15 +136,17 @@ impl World<'_> {
         let a = &mut self.attempts[attempt];
         a.since = self.now;
         let station = a.station;
-        let st = &self.stations[station as usize];
-        if st.busy < st.workers {
+        if a.list == NO_LIST {
             self.take_up(attempt);
             return;
         }
         a.stage = Stage::Queued;
-        self.enqueue(attempt, station, service.order);
+        self.enqueue(attempt, station);
         let stats = &mut self.service_stats[s];
         stats.queue_max = stats.queue_max.max(self.stations[station as usize].waiting);
+        if service.holds_back {
+            self.pull(station);
+        }
     }
 
     fn choose(&mut self, s: usize) -> u32 {
@@ -104,18 +172,22 @@ impl World<'_> {
         }
     }
 
-    fn enqueue(&mut self, attempt: u32, station: u32, order: Order) {
-        let class = self.attempts[attempt].class;
+    fn enqueue(&mut self, attempt: u32, station: u32) {
+        let list = usize::from(self.attempts[attempt].list);
         let st = &mut self.stations[station as usize];
+        st.rule.joined(Nanos(self.now), st.waiting);
         st.waiting += 1;
-        let list = if order == Order::Priority { usize::from(class) } else { 0 };
         let (head, tail) = st.queues[list];
-        if order == Order::Lifo {
-            st.queues[list] = (attempt, if tail == NONE { attempt } else { tail });
-            self.link(NONE, attempt, head);
-        } else {
-            st.queues[list] = (if head == NONE { attempt } else { head }, attempt);
-            self.link(tail, attempt, NONE);
+        st.queues[list] = (if head == NONE { attempt } else { head }, attempt);
+        self.link(tail, attempt, NONE);
+    }
+
+    /// An attempt that was given a place in a list has not been put there after all.
+    fn unqueue_unlinked(&mut self, attempt: u32) {
+        let a = &self.attempts[attempt];
+        if a.list != NO_LIST {
+            let order = &mut self.stations[a.station as usize].order;
+            order.left(Nanos(self.now), usize::from(a.list));
         }
     }
 
@@ -130,9 +202,10 @@ impl World<'_> {
         }
     }
 
-    fn dequeue(&mut self, attempt: u32, list: usize) {
+    fn dequeue(&mut self, attempt: u32) {
         let a = &self.attempts[attempt];
         let (previous, next, station) = (a.previous, a.next, a.station);
+        let list = usize::from(a.list);
         if previous != NONE {
             self.attempts[previous].next = next;
         }
@@ -152,24 +225,33 @@ impl World<'_> {
 
     /// Free workers of a station take up what waits.
     pub(crate) fn pull(&mut self, station: u32) {
+        let now = Nanos(self.now);
         loop {
-            let st = &self.stations[station as usize];
+            let st = &mut self.stations[station as usize];
             if st.busy >= st.workers || st.waiting == 0 {
                 return;
             }
-            let Some(list) = st.queues.iter().position(|q| q.0 != NONE) else {
+            let Some((list, side)) = st.order.next(now) else {
                 return;
             };
-            let attempt = st.queues[list].0;
-            self.dequeue(attempt, list);
+            let (head, tail) = st.queues[list];
+            let attempt = if side == Side::Oldest { head } else { tail };
+            self.dequeue(attempt);
             self.left_queue(attempt);
             let a = &self.attempts[attempt];
+            let (orphan, waited) = (a.orphan, now.since(Nanos(a.since)));
             let s = self.plan.nodes[a.node as usize].service as usize;
-            let skips = self.plan.services[s].on_abandon == OnAbandon::Skip;
-            if a.orphan && (skips || a.deadline <= self.now) {
+            let unwanted = orphan && self.not_wanted(attempt, s);
+            let st = &mut self.stations[station as usize];
+            if unwanted {
+                self.stations[station as usize].order.done(now, list, Nanos::ZERO);
                 self.drop_attempt(attempt, s);
+            } else if st.rule.drops(now, waited, st.waiting) {
+                st.order.done(now, list, Nanos::ZERO);
+                self.refuse_queued(attempt, s, Outcome::Shed);
             } else if self.too_late(attempt, s) {
-                self.refuse_late(attempt, s);
+                self.stations[station as usize].order.done(now, list, Nanos::ZERO);
+                self.refuse_queued(attempt, s, Outcome::TimedOut);
             } else {
                 self.take_up(attempt);
             }
@@ -200,23 +282,46 @@ impl World<'_> {
         deadline != NEVER && !can_finish(Nanos(self.now), Nanos(mean), Some(Nanos(deadline)))
     }
 
-    /// Tells a caller that still waits that its attempt comes too late.
-    fn refuse_late(&mut self, attempt: u32, s: usize) {
-        let call = self.attempts[attempt].call;
-        self.drop_attempt(attempt, s);
+    /// Tells a caller that still waits that its attempt is not worked on.
+    fn refuse_queued(&mut self, attempt: u32, s: usize, outcome: Outcome) {
+        let Attempt { call, station, class, .. } = self.attempts[attempt];
+        if outcome == Outcome::Shed {
+            self.service_stats[s].shed[usize::from(class)] += u64::from(self.measuring);
+            self.leave(attempt, s, Some(Outcome::TimedOut));
+        } else {
+            self.drop_attempt(attempt, s);
+        }
         if call != NONE {
+            if self.plan.listens {
+                self.listen(call, station);
+            }
             self.calls[call].attempt = NONE;
             self.clear_timer(call);
-            self.settle(call, Outcome::TimedOut);
-            self.ready.push(Ready::Ended(call, Outcome::TimedOut, Outcome::TimedOut));
+            self.settle(call, outcome);
+            self.ready.push(Ready::Ended(call, outcome, outcome));
         }
     }
 
     /// An attempt leaves the queue for good before its work was done.
     fn drop_attempt(&mut self, attempt: u32, s: usize) {
-        self.backlog -= u64::from(self.plan.services[s].limited);
         if self.measuring {
             self.service_stats[s].dropped += 1;
+        }
+        self.leave(attempt, s, None);
+    }
+
+    /// The same, counted elsewhere.
+    fn leave(&mut self, attempt: u32, s: usize, outcome: Option<Outcome>) {
+        self.backlog -= u64::from(self.plan.services[s].limited);
+        self.free_attempt(attempt, outcome);
+    }
+
+    /// An attempt is no more. `outcome`: how it ended, as its service knows it.
+    fn free_attempt(&mut self, attempt: u32, outcome: Option<Outcome>) {
+        let a = &self.attempts[attempt];
+        if a.guard != NONE {
+            let (guard, station, who) = (a.guard, a.station, a.who());
+            self.guard_ended(guard, station, who, outcome);
         }
         self.attempts.free(attempt);
     }
@@ -225,9 +330,13 @@ impl World<'_> {
     fn take_up(&mut self, attempt: u32) {
         let plan = self.plan;
         let a = &self.attempts[attempt];
-        let (station, s) = (a.station, plan.nodes[a.node as usize].service as usize);
+        let (station, guard) = (a.station, a.guard);
+        let s = plan.nodes[a.node as usize].service as usize;
         let service = &plan.services[s];
         self.account_busy(station as usize);
+        if guard != NONE {
+            self.guard_taken(attempt);
+        }
         let busy = &mut self.stations[station as usize].busy;
         *busy += 1;
         let others = f64::from(*busy - 1);
@@ -272,7 +381,7 @@ impl World<'_> {
             point.wasted += wasted;
         }
         if !service.blocking {
-            self.release(station, service.limited);
+            self.release(attempt, station, service.limited);
         }
         if fails {
             self.attempts[attempt].cause = Outcome::Failed;
@@ -282,9 +391,15 @@ impl World<'_> {
         }
     }
 
-    fn release(&mut self, station: u32, limited: bool) {
+    /// A worker has nothing more to do with an attempt.
+    fn release(&mut self, attempt: u32, station: u32, limited: bool) {
         self.account_busy(station as usize);
-        self.stations[station as usize].busy -= 1;
+        let a = &self.attempts[attempt];
+        let st = &mut self.stations[station as usize];
+        st.busy -= 1;
+        if a.list != NO_LIST {
+            st.order.done(Nanos(self.now), usize::from(a.list), Nanos(a.work));
+        }
         self.backlog -= u64::from(limited);
         if self.stations[station as usize].waiting > 0 {
             self.pull(station);
@@ -320,7 +435,7 @@ impl World<'_> {
         }
         self.point.replies += u64::from(service.limited);
         if service.blocking {
-            self.release(a.station, service.limited);
+            self.release(attempt, a.station, service.limited);
         }
         if let Route::LookAside(cache) = node.through
             && outcome == Outcome::Success
@@ -328,8 +443,12 @@ impl World<'_> {
             let in_time = call != NONE;
             self.fill(cache as usize, key, in_time);
         }
-        self.attempts.free(attempt);
+        let station = self.attempts[attempt].station;
+        self.free_attempt(attempt, Some(outcome));
         if call != NONE {
+            if self.plan.listens {
+                self.listen(call, station);
+            }
             self.ready.push(Ready::Ended(call, outcome, cause));
         }
     }
@@ -337,7 +456,7 @@ impl World<'_> {
     /// The caller of an attempt has gone. Where services notice, so have the callers of all that
     /// it called: children first, and without recursion, since routes can be of any length.
     pub(crate) fn abandon(&mut self, attempt: u32) {
-        if !self.leave(attempt) {
+        if !self.orphan(attempt) {
             return;
         }
         if self.attempts[attempt].calls == NONE {
@@ -349,7 +468,7 @@ impl World<'_> {
             match self.cancel_call(last) {
                 Some(NONE) => {}
                 Some(below) => {
-                    if self.leave(below) {
+                    if self.orphan(below) {
                         way.push(below);
                     }
                 }
@@ -362,7 +481,7 @@ impl World<'_> {
     }
 
     /// An attempt loses its caller; whether its service notices at once.
-    fn leave(&mut self, attempt: u32) -> bool {
+    fn orphan(&mut self, attempt: u32) -> bool {
         let a = &mut self.attempts[attempt];
         a.call = NONE;
         a.orphan = true;
@@ -375,7 +494,7 @@ impl World<'_> {
         let s = self.plan.nodes[self.attempts[attempt].node as usize].service as usize;
         let service = &self.plan.services[s];
         let a = &mut self.attempts[attempt];
-        let (stage, station, class) = (a.stage, a.station, a.class);
+        let (stage, station, list) = (a.stage, a.station, a.list);
         let timer = std::mem::replace(&mut a.timer, NO_TIMER);
         match stage {
             Stage::Travelling => {
@@ -385,8 +504,9 @@ impl World<'_> {
                 return;
             }
             Stage::Queued => {
-                let list = if service.order == Order::Priority { usize::from(class) } else { 0 };
-                self.dequeue(attempt, list);
+                self.dequeue(attempt);
+                let order = &mut self.stations[station as usize].order;
+                order.left(Nanos(self.now), usize::from(list));
                 self.backlog -= u64::from(service.limited);
             }
             Stage::Working => {
@@ -396,11 +516,11 @@ impl World<'_> {
                 } else {
                     self.calendar.cancel(timer);
                 }
-                self.release(station, service.limited);
+                self.release(attempt, station, service.limited);
             }
             Stage::Calling => {
                 if service.blocking {
-                    self.release(station, service.limited);
+                    self.release(attempt, station, service.limited);
                 }
             }
             Stage::Fetching => return,
@@ -408,6 +528,6 @@ impl World<'_> {
         if self.measuring {
             self.service_stats[s].dropped += 1;
         }
-        self.attempts.free(attempt);
+        self.free_attempt(attempt, None);
     }
 }

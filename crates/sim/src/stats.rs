@@ -22,8 +22,10 @@ pub struct ClassStats {
 pub struct ServiceStats {
     /// Attempts received, by class.
     pub attempts: Vec<u64>,
-    /// Refused at once.
+    /// Refused at once for want of room.
     pub rejected: u64,
+    /// Turned away or dropped by a control that prefers others, by class.
+    pub shed: Vec<u64>,
     /// Replied well to a caller that waited.
     pub served: u64,
     /// Replied (well or not) to nobody.
@@ -59,6 +61,10 @@ pub struct EdgeStats {
     pub refused_budget: u64,
     /// Attempts and retries not sent because the deadline was too close.
     pub refused_deadline: u64,
+    /// Attempts and retries that a throttle, a breaker or the callee's word refused.
+    pub refused_gate: u64,
+    /// Retries given up because the callee said not to come back.
+    pub refused_pushback: u64,
     /// Cache misses on hot keys (calls through a cache).
     pub hot_misses: u64,
 }
@@ -217,6 +223,7 @@ impl ServiceStats {
         Self {
             attempts: vec![0; classes],
             rejected: 0,
+            shed: vec![0; classes],
             served: 0,
             abandoned: 0,
             dropped: 0,
@@ -234,6 +241,7 @@ impl ServiceStats {
     pub fn absorb(&mut self, other: &Self) {
         self.attempts.iter_mut().zip(&other.attempts).for_each(|(a, b)| *a += b);
         self.rejected += other.rejected;
+        self.shed.iter_mut().zip(&other.shed).for_each(|(a, b)| *a += b);
         self.served += other.served;
         self.abandoned += other.abandoned;
         self.dropped += other.dropped;
@@ -255,6 +263,8 @@ impl EdgeStats {
         self.refused_limit += other.refused_limit;
         self.refused_budget += other.refused_budget;
         self.refused_deadline += other.refused_deadline;
+        self.refused_gate += other.refused_gate;
+        self.refused_pushback += other.refused_pushback;
         self.hot_misses += other.hot_misses;
     }
 }

@@ -12,17 +12,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use damper_control::queue::{DropRule, Order, QueueOrder as _};
 use damper_control::rate_limit::TokenBucket;
-use damper_control::{Budget, Outcome, RetryState};
+use damper_control::{Budget, Outcome, RetryState, Who};
 
 use crate::arrivals::ArrivalProcess;
 use crate::cache::CacheState;
 use crate::calendar::{Calendar, NO_TIMER};
+use crate::gates::{EdgeGates, Passes};
+use crate::guard::{Guard, Guarded, Operator};
 use crate::judge::{Counts, Judge};
 use crate::lanes::{Lanes, Link, Waits};
 use crate::plan::{NEVER, Plan, ServicePlan};
 use crate::rng::{Purpose, Stream, Ziggurat};
 use crate::run::{Conditions, Ending, Open};
+use crate::server::NO_LIST;
 use crate::slab::{NONE, Slab};
 use crate::stats::{ClassStats, EdgeStats, Point, Series, ServicePoint, ServiceStats};
 
@@ -45,6 +49,8 @@ pub(crate) enum Event {
     Deliver(u32),
     /// An action of the trigger begins or ends.
     Trigger,
+    /// The operator pulls the lever of this service.
+    Lever(u32),
 }
 
 /// What is to be done at this very instant.
@@ -90,6 +96,12 @@ pub(crate) struct Attempt {
     pub(crate) timer: u32,
     /// Key of the cache it was looked up in; `NONE`: not cacheable.
     pub(crate) key: u32,
+    /// Its record with the controls of its service; `NONE`: there are none.
+    pub(crate) guard: u32,
+    /// The list of the queue it waits or waited in.
+    pub(crate) list: u16,
+    /// The user it comes from.
+    pub(crate) flow: u16,
     pub(crate) class: u8,
     pub(crate) stage: Stage,
     pub(crate) orphan: bool,
@@ -120,6 +132,8 @@ pub(crate) struct Call {
     pub(crate) key: u32,
     pub(crate) next: u32,
     pub(crate) previous: u32,
+    /// What its gates gave it for the attempt under way; `NONE`: there are none.
+    pub(crate) passes: u32,
     pub(crate) class: u8,
 }
 
@@ -140,8 +154,12 @@ pub(crate) struct Station {
     pub(crate) busy: u32,
     pub(crate) workers: u32,
     pub(crate) waiting: u32,
-    /// Head and tail by class (one list unless the order is by priority).
+    /// Head and tail of each list of the order.
     pub(crate) queues: Vec<(u32, u32)>,
+    pub(crate) order: Order,
+    pub(crate) rule: DropRule,
+    /// What decides who is let in; `None`: only room does.
+    pub(crate) guard: Option<Box<Guard>>,
     pub(crate) busy_area: f64,
     pub(crate) busy_since: u64,
 }
@@ -154,6 +172,9 @@ pub(crate) struct ServiceState {
     pub(crate) latency: u64,
     pub(crate) refuse: bool,
     pub(crate) limit: Option<TokenBucket>,
+    pub(crate) operator: Option<Box<Operator>>,
+    /// It told its last visitor that it is overloaded.
+    pub(crate) overloaded: bool,
     pub(crate) round_robin: u32,
     /// Index among the services with a capacity, for the series; `NONE`: has none.
     pub(crate) shown: u32,
@@ -172,6 +193,11 @@ pub(crate) struct World<'a> {
     pub(crate) services: Vec<ServiceState>,
     pub(crate) caches: Vec<CacheState>,
     pub(crate) budgets: Vec<Budget>,
+    pub(crate) gates: Vec<EdgeGates>,
+    /// What gates gave to attempts that are under way.
+    pub(crate) passes: Slab<Passes>,
+    /// Attempts let in by a guard.
+    pub(crate) guarded: Slab<Guarded>,
     pub(crate) arrivals: Vec<ArrivalProcess>,
     /// Calendar handles of the next arrivals, by class.
     pub(crate) arrival_timers: Vec<u32>,
@@ -214,6 +240,8 @@ impl<'a> World<'a> {
                 latency: 0,
                 refuse: false,
                 limit: s.rate_limit.and_then(|l| TokenBucket::try_new(l.rate, l.burst)),
+                operator: p.levers.then(|| Box::new(Operator::new())),
+                overloaded: false,
                 round_robin: 0,
                 shown: if p.limited {
                     shown += 1;
@@ -225,12 +253,14 @@ impl<'a> World<'a> {
             .collect();
         let mut stations = Vec::new();
         for p in &plan.services {
-            let lists = if p.order == damper_system::model::Order::Priority { classes } else { 1 };
             let station = Station {
                 busy: 0,
                 workers: p.workers,
                 waiting: 0,
-                queues: vec![(NONE, NONE); lists],
+                queues: vec![(NONE, NONE); p.order.lists()],
+                order: p.order.clone(),
+                rule: p.rule.clone(),
+                guard: p.guard.clone().map(Box::new),
                 busy_area: 0.0,
                 busy_since: 0,
             };
@@ -256,6 +286,9 @@ impl<'a> World<'a> {
             services,
             caches: plan.caches.iter().map(|c| CacheState::warm(c.hot_keys)).collect(),
             budgets: plan.edges.iter().map(|e| e.budget.clone()).collect(),
+            gates: plan.edges.iter().map(|e| e.gates.clone()).collect(),
+            passes: Slab::new(),
+            guarded: Slab::new(),
             arrivals,
             arrival_timers: vec![NO_TIMER; classes],
             service_stream: stream(Purpose::Service),
@@ -297,6 +330,9 @@ impl<'a> World<'a> {
         }
         if let Some(at) = self.trigger.next() {
             self.calendar.push(at, Event::Trigger);
+        }
+        for s in 0..self.services.len() {
+            self.schedule_pull(s);
         }
     }
 
@@ -387,6 +423,7 @@ impl<'a> World<'a> {
                 self.reschedule_arrival(class as usize);
             }
             Event::Trigger => self.trigger_changes(),
+            Event::Lever(service) => self.pull_lever(service as usize),
         }
     }
 
@@ -480,6 +517,7 @@ impl<'a> World<'a> {
             backing_off: self.backing_off,
             stations: self.plan.services.iter().map(of).collect(),
             fetches: self.open_fetches(),
+            controls: self.passes.len() + self.guarded.len(),
             budgets: self.budgets.clone(),
             most: (self.attempts.most(), self.calls.most()),
         }
@@ -509,6 +547,7 @@ impl<'a> World<'a> {
         };
         let request = self.attempts.insert(Attempt {
             class: class as u8,
+            flow: user(self.requests, self.plan.system.users.get(class).copied().unwrap_or(1)),
             since: self.now,
             ..Attempt::new(NONE, node)
         });
@@ -539,7 +578,27 @@ impl<'a> World<'a> {
     }
 }
 
+/// The user behind the n-th request: evenly spread, without a draw of its own, so that naming
+/// users changes nothing else.
+fn user(n: u64, users: u32) -> u16 {
+    let mixed = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    ((mixed * u64::from(users)) >> 32) as u16
+}
+
+/// Whose an attempt is, as far as a control cares. Users of different classes are different
+/// people.
+#[inline]
+pub(crate) fn who(class: u8, flow: u16) -> Who {
+    Who { class, flow: u64::from(class) << 16 | u64::from(flow) }
+}
+
 impl Attempt {
+    /// Whose it is.
+    #[inline]
+    pub(crate) fn who(&self) -> Who {
+        who(self.class, self.flow)
+    }
+
     pub(crate) fn new(call: u32, node: u32) -> Self {
         Self {
             call,
@@ -552,6 +611,9 @@ impl Attempt {
             calls: NONE,
             timer: NO_TIMER,
             key: NONE,
+            guard: NONE,
+            list: NO_LIST,
+            flow: 0,
             class: 0,
             stage: Stage::Calling,
             orphan: false,

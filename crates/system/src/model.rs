@@ -2,13 +2,21 @@
 //! checked. Only the loader and [`crate::SystemFile::lower`] make one.
 
 mod dist;
+mod lever;
 mod load;
+mod spec;
 mod trigger;
 
+use damper_control::admission::Admission;
+use damper_control::concurrency::Limit;
+use damper_control::gate::Gate;
+use damper_control::queue::{DropRule, Order};
 use damper_control::{Backoff, Budget, Nanos, Retry, RetryOn};
 
 pub use dist::Dist;
+pub use lever::{LeverAction, Pull};
 pub use load::{Arrivals, Load};
+pub use spec::{Made, Spec};
 pub use trigger::{Action, ActionKind, Spike, Trigger};
 
 /// Index of a service in [`System::services`].
@@ -37,6 +45,8 @@ pub struct System {
     pub load: Vec<Load>,
     /// How requests arrive.
     pub arrivals: Arrivals,
+    /// Users by class, from whom requests come evenly; at least one, at most 65,536.
+    pub users: Vec<u32>,
     /// What a request does.
     pub work: Work,
     /// Policies, to be looked up with [`System::policy`].
@@ -65,7 +75,22 @@ pub struct Service {
     /// Attempts that may wait per instance; `None`: no limit. A full queue rejects at once.
     pub queue: Option<u32>,
     /// Which waiting attempt is next.
-    pub order: Order,
+    pub order: Spec<Order>,
+    /// Which waiting attempts are dropped; `None`: none.
+    pub drop: Option<Spec<DropRule>>,
+    /// Whom it lets in; `None`: everybody.
+    pub admission: Option<Spec<Admission>>,
+    /// How many attempts may be in flight at each instance, queued ones included; `None`: as
+    /// many as there is room for.
+    pub concurrency: Option<Spec<Limit>>,
+    /// Shares by class: partitions of `concurrency`, levels of a fair order.
+    pub shares: Option<Vec<f64>>,
+    /// When it tells its callers that it is overloaded; `None`: never.
+    pub overloaded: Option<Overloaded>,
+    /// What it tells callers that it turns away; `None`: nothing.
+    pub pushback: Option<Pushback>,
+    /// What the operator does, in the order of time.
+    pub lever: Vec<Pull>,
     /// Probability that an attempt fails after its work (`failed`).
     pub failure: f64,
     /// Work of a failing attempt in multiples of its service time.
@@ -106,6 +131,33 @@ pub struct RateLimit {
     pub burst: f64,
 }
 
+/// When a service says OVERLOADED.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Overloaded {
+    /// Its queue is fuller than this share of its limit.
+    pub queue: f64,
+    /// More than this share of its workers is busy, over a second.
+    pub cpu: f64,
+    /// How long it goes on saying so.
+    pub hold: Nanos,
+}
+
+impl Default for Overloaded {
+    /// 80 % and 90 %, as Adaptive Retry Budgeting has them.
+    fn default() -> Self {
+        Self { queue: 0.8, cpu: 0.9, hold: Nanos::ZERO }
+    }
+}
+
+/// What a service tells a caller that it turns away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushback {
+    /// Come back after this.
+    After(Nanos),
+    /// Do not come back.
+    Stop,
+}
+
 /// How callers choose an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
@@ -115,17 +167,6 @@ pub enum Balance {
     Random,
     /// The one with the fewest attempts queued or in service.
     LeastLoaded,
-}
-
-/// The order of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// First in, first out.
-    Fifo,
-    /// Last in, first out.
-    Lifo,
-    /// The highest class first; first in, first out within a class.
-    Priority,
 }
 
 /// What a service does with an attempt whose caller has gone.
@@ -282,32 +323,16 @@ pub struct Policy {
     /// Limits, conditions, backoff.
     pub retry: Retry,
     /// The budget in its initial state; every (caller, callee) pair has its own.
-    pub budget: BudgetSpec,
-}
-
-/// A named budget with its parameters.
-#[derive(Clone, Debug)]
-pub struct BudgetSpec {
-    /// Its name in the registry, or `none`.
-    pub kind: &'static str,
-    /// Its parameters, in the registry's order.
-    pub parameters: Vec<f64>,
-    /// In its initial state.
-    pub initial: Budget,
-}
-
-impl PartialEq for BudgetSpec {
-    fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.parameters == other.parameters
-    }
-}
-
-impl BudgetSpec {
-    /// No budget.
-    #[must_use]
-    pub fn none() -> Self {
-        Self { kind: "none", parameters: Vec::new(), initial: Budget::Unlimited }
-    }
+    pub budget: Spec<Budget>,
+    /// Slows or refuses the caller's own attempts; `None`: never.
+    pub throttle: Option<Spec<Gate>>,
+    /// Refuses attempts to a callee that fails; `None`: never.
+    pub breaker: Option<Spec<Gate>>,
+    /// Whether a call may be made twice. If not, only attempts that were refused before any work
+    /// are retried.
+    pub idempotent: bool,
+    /// Whether the caller does what a pushback says.
+    pub heeds_pushback: bool,
 }
 
 impl Default for Policy {
@@ -323,7 +348,11 @@ impl Default for Policy {
                 on: RetryOn::ALL,
                 backoff: Backoff::NONE,
             },
-            budget: BudgetSpec::none(),
+            budget: Spec::none(),
+            throttle: None,
+            breaker: None,
+            idempotent: true,
+            heeds_pushback: true,
         }
     }
 }

@@ -78,8 +78,8 @@ pub(crate) enum Kind {
     Tagged(&'static Tagged),
     /// A mapping from names that the file chooses.
     Map(Names, &'static Kind),
-    /// A retry budget from the registry of controls.
-    Budget,
+    /// A control of the registry: its name, or a mapping with `kind` and its parameters.
+    Control(damper_control::Kind),
     /// The steps of a call tree.
     Steps,
 }

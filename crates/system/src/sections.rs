@@ -2,7 +2,9 @@
 
 pub(crate) mod caches;
 pub(crate) mod calls;
+pub(crate) mod control;
 pub(crate) mod experiment;
+pub(crate) mod lever;
 pub(crate) mod load;
 pub(crate) mod merge;
 pub(crate) mod policies;
@@ -13,4 +15,5 @@ pub(crate) mod service_time;
 pub(crate) mod services;
 pub(crate) mod trace;
 pub(crate) mod triggers;
+pub(crate) mod users;
 pub(crate) mod warnings;

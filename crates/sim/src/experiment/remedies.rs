@@ -4,7 +4,7 @@
 //! Adding one: a row in [`REMEDIES`] and a line in `docs/remedies.md`.
 
 use damper_system::SystemFile;
-use damper_system::model::{Caller, OnAbandon, Order, System, Target};
+use damper_system::model::{Caller, OnAbandon, System, Target};
 
 use crate::experiment::{LoopKind, SustainingLoop};
 
@@ -104,7 +104,7 @@ pub const REMEDIES: &[Remedy] = &[
         name: "newest first (LIFO)",
         propose: |c| {
             let service = &c.system.services[c.looped.service.0 as usize];
-            (service.workers.is_some() && service.order != Order::Lifo)
+            (service.workers.is_some() && service.order.kind != "lifo")
                 .then(|| vec![format!("services.{}.order=lifo", service.name)])
         },
     },

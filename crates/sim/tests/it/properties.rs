@@ -3,6 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use damper_control::observe::Observe as _;
 use damper_control::{Budget, RetryLimits};
 use damper_sim::{Conditions, Ending, Outcome, Plan, run};
 use damper_system::model::*;
@@ -84,16 +85,18 @@ fn drains(system: &System) -> Checked {
     prop_assume!(o.ending == Ending::TimeOver);
     let open = &o.open;
     prop_assert_eq!((open.attempts, open.calls, open.fetches), (0, 0, 0), "{:?}", open);
+    prop_assert_eq!(open.controls, 0, "{:?}", open);
     prop_assert_eq!((open.backlog, open.backing_off), (0, 0), "{:?}", open);
     prop_assert!(open.stations.iter().all(|s| *s == (0, 0)), "{:?}", open);
     let switches =
         if matches!(system.arrivals, Arrivals::Bursty { .. }) { system.classes.len() } else { 0 };
     prop_assert_eq!(open.timers, switches);
     for budget in &open.budgets {
-        if let Budget::Envoy(b) = budget {
-            prop_assert_eq!(b.retries(), 0, "a slot is still held: {:?}", b);
-            prop_assert!(format!("{b:?}").contains("active: 0"), "{:?}", b);
-        }
+        // Whatever a budget holds for attempts in flight, it has got back.
+        budget.observe(&mut |name, value| {
+            let held = ["active", "retries", "open", "waiting", "in_flight"].contains(&name);
+            assert!(!held || value == 0.0, "{name} {value} still held: {budget:?}");
+        });
     }
     for c in &o.classes {
         prop_assert_eq!(c.offered, c.ended_all());
@@ -103,7 +106,9 @@ fn drains(system: &System) -> Checked {
     prop_assert_eq!(offered, o.series.points.iter().map(|p| p.offered).sum::<u64>());
     for s in &o.services {
         let received: u64 = s.attempts.iter().sum();
-        let ended = s.rejected + s.served + s.abandoned + s.dropped + s.failed + s.failed_below;
+        let shed: u64 = s.shed.iter().sum();
+        let ended =
+            s.rejected + shed + s.served + s.abandoned + s.dropped + s.failed + s.failed_below;
         prop_assert_eq!(received, ended, "{:?}", s);
     }
     bounds(system, &o)
@@ -125,7 +130,10 @@ fn bounds(system: &System, o: &Outcome) -> Checked {
         }
         if let Some(l) = s.rate_limit {
             let most = l.burst + l.rate * span / 1e9 + 1e-6;
-            prop_assert!((received - stats.rejected) as f64 <= most, "above its rate");
+            prop_assert!(
+                (received - stats.rejected - stats.shed.iter().sum::<u64>()) as f64 <= most,
+                "above its rate"
+            );
         }
         prop_assert!(stats.wasted <= stats.work && stats.work >= 0.0);
     }
@@ -139,7 +147,7 @@ fn bounds(system: &System, o: &Outcome) -> Checked {
                 let most = b.tokens() / 2.0 + ratio * first as f64 + 1e-6;
                 prop_assert!(stats.retries as f64 <= most, "{:?} of {:?}", stats, b);
             }
-            Budget::Envoy(b) if edge.policy.budget.parameters == [0.0, 0.0] => {
+            Budget::EnvoyRetryBudget(b) if edge.policy.budget.parameters == [0.0, 0.0] => {
                 prop_assert_eq!(stats.retries, 0, "{:?}", b);
             }
             _ => {}
@@ -160,7 +168,9 @@ fn cut_off(system: &System) -> Checked {
     let mut open = 0;
     for s in &o.services {
         let received: u64 = s.attempts.iter().sum();
-        let ended = s.rejected + s.served + s.abandoned + s.dropped + s.failed + s.failed_below;
+        let shed: u64 = s.shed.iter().sum();
+        let ended =
+            s.rejected + shed + s.served + s.abandoned + s.dropped + s.failed + s.failed_below;
         prop_assert!(ended <= received, "{:?}", s);
         open += (received - ended) as usize;
     }

@@ -111,11 +111,12 @@ fn without_retries() -> Policy {
 /// independent of the order).
 #[test]
 fn lifo_has_the_mean_wait_of_fifo_and_a_longer_tail() {
-    let run = |order| {
+    let run = |order: &str| {
+        let order = Spec::named(order).unwrap();
         let s = Service { order, ..station(1, Dist::Exponential(MS(100))) };
         simulate(&single(s, 7.0, without_retries()), 200_000)
     };
-    let (fifo, lifo) = (run(Order::Fifo), run(Order::Lifo));
+    let (fifo, lifo) = (run("fifo"), run("lifo"));
     let delay = |o: &Outcome| o.services[0].queue_delay_us.mean() / 1e6;
     close("wait of those who wait", delay(&lifo), 1.0 / 3.0, 0.012);
     close("LIFO against FIFO", delay(&lifo), delay(&fifo), 0.004);
@@ -126,7 +127,8 @@ fn lifo_has_the_mean_wait_of_fifo_and_a_longer_tail() {
 /// Cobham: W1 = R / (1 - ρ1), W2 = R / ((1 - ρ1) (1 - ρ)) with R = λ E[S²] / 2 = 0.07 s.
 #[test]
 fn priorities_wait_as_cobham_says() {
-    let s = Service { order: Order::Priority, ..station(1, Dist::Exponential(MS(100))) };
+    let order = Spec::named("priority").unwrap();
+    let s = Service { order, ..station(1, Dist::Exponential(MS(100))) };
     let mut system = single(s, 3.5, without_retries());
     system.classes = vec!["high".to_owned(), "low".to_owned()];
     system.load = vec![Load::Constant(3.5); 2];

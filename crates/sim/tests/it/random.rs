@@ -1,7 +1,10 @@
 //! Small systems by chance: every control, every trigger, every kind of call, in any mixture.
 
-use damper_control::budget::{EnvoyRetryBudget, GrpcTokenBucket};
-use damper_control::{Backoff, Budget, Growth, Jitter, Nanos, Retry, RetryOn};
+use damper_control::admission::Admission;
+use damper_control::concurrency::Limit;
+use damper_control::gate::Gate;
+use damper_control::queue::{DropRule, Order};
+use damper_control::{Backoff, Budget, Growth, Jitter, Kind, Nanos, Retry, RetryOn, registry};
 use damper_system::model::*;
 use proptest::prelude::*;
 
@@ -63,7 +66,8 @@ fn any_service() -> impl Strategy<Value = Service> {
         prop::sample::select(vec![Balance::RoundRobin, Balance::Random, Balance::LeastLoaded]),
         maybe((1.0f64..60.0, 1.0f64..20.0).prop_map(|(rate, burst)| RateLimit { rate, burst })),
         maybe(0u32..12),
-        prop::sample::select(vec![Order::Fifo, Order::Lifo, Order::Priority]),
+        control::<Order>(Kind::Order),
+        maybe(control::<DropRule>(Kind::Drop)),
     );
     let work = (
         dist(),
@@ -73,7 +77,16 @@ fn any_service() -> impl Strategy<Value = Service> {
         prop::sample::select(vec![(0.0, 0.0), (0.1, 0.05)]),
         any::<bool>(),
     );
-    (capacity, work).prop_map(|((workers, instances, balance, rate_limit, queue, order), work)| {
+    let doors = (
+        maybe(control::<Admission>(Kind::Admission)),
+        maybe(control::<Limit>(Kind::Concurrency)),
+        maybe(Just(vec![0.5, 0.3, 0.2])),
+        prop::sample::select(vec![None, Some(Pushback::Stop), Some(Pushback::After(MS(20)))]),
+        prop::collection::vec(pull(), 0..3),
+    );
+    (capacity, work, doors).prop_map(|(capacity, work, doors)| {
+        let (workers, instances, balance, rate_limit, queue, order, drop) = capacity;
+        let (admission, concurrency, shares, pushback, lever) = doors;
         let (service_time, failure, error_cost, on_abandon, (alpha, beta), blocking) = work;
         Service {
             workers,
@@ -82,6 +95,12 @@ fn any_service() -> impl Strategy<Value = Service> {
             rate_limit,
             queue,
             order,
+            drop,
+            admission,
+            concurrency,
+            shares,
+            pushback,
+            lever,
             service_time,
             failure,
             error_cost,
@@ -115,22 +134,37 @@ fn backoff() -> impl Strategy<Value = Backoff> {
     })
 }
 
-pub(crate) fn budget() -> impl Strategy<Value = BudgetSpec> {
-    let spec = |kind, parameters: Vec<f64>, initial| BudgetSpec { kind, parameters, initial };
-    prop_oneof![
-        Just(BudgetSpec::none()),
-        (1u32..6, prop::sample::select(vec![0.05, 0.1, 1.0])).prop_map(move |(max, ratio)| spec(
-            "token-bucket",
-            vec![f64::from(max), ratio],
-            GrpcTokenBucket::try_new(max, ratio).unwrap().into()
-        )),
-        (prop::sample::select(vec![0.0, 20.0, 100.0]), 0u32..4).prop_map(
-            move |(percent, floor)| {
-                let initial: Budget = EnvoyRetryBudget::try_new(percent, floor).unwrap().into();
-                spec("envoy", vec![percent, f64::from(floor)], initial)
-            }
-        ),
-    ]
+/// Any control of a kind: each parameter at its default, or at either end of its range.
+pub(crate) fn control<T: Made + Clone + std::fmt::Debug + 'static>(
+    kind: Kind,
+) -> impl Strategy<Value = Spec<T>> {
+    let entries: Vec<_> = registry::of(kind).collect();
+    let ends = prop::collection::vec(0u8..6, 12);
+    (prop::sample::select(entries), ends).prop_map(|(entry, ends)| {
+        let parameters = entry.parameters.iter().zip(ends).map(|(p, end)| match end {
+            0 => p.min,
+            1 if p.max < 1e6 => p.max,
+            _ => p.default,
+        });
+        let defaults = || Spec::new(entry, entry.defaults().collect()).unwrap();
+        Spec::new(entry, parameters.collect()).unwrap_or_else(defaults)
+    })
+}
+
+pub(crate) fn budget() -> impl Strategy<Value = Spec<Budget>> {
+    prop_oneof![Just(Spec::none()), control::<Budget>(Kind::Budget)]
+}
+
+fn pull() -> impl Strategy<Value = Pull> {
+    let action = prop::sample::select(vec![
+        LeverAction::Open,
+        LeverAction::Pause,
+        LeverAction::Hold,
+        LeverAction::Throttle(20.0),
+        LeverAction::Ramp { from: 1.0, to: 30.0, over: S(1) },
+    ]);
+    (action, 0u64..3000, prop::sample::select(vec![1u16, 2, u16::MAX]))
+        .prop_map(|(action, after, classes)| Pull { after: MS(after), classes, action })
 }
 
 fn any_policy() -> impl Strategy<Value = Policy> {
@@ -147,16 +181,24 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         on,
         backoff(),
         budget(),
+        (maybe(control::<Gate>(Kind::Throttle)), maybe(control::<Gate>(Kind::Breaker))),
+        (any::<bool>(), any::<bool>()),
     )
-        .prop_map(|(timeout, deadline, deadline_travels, limits, on, backoff, budget)| {
-            Policy {
-                timeout,
-                deadline,
-                deadline_travels,
-                retry: Retry { limits: limits.into(), on, backoff },
-                budget,
-            }
-        })
+        .prop_map(
+            |(timeout, deadline, deadline_travels, limits, on, backoff, budget, gates, flags)| {
+                Policy {
+                    timeout,
+                    deadline,
+                    deadline_travels,
+                    retry: Retry { limits: limits.into(), on, backoff },
+                    budget,
+                    throttle: gates.0,
+                    breaker: gates.1,
+                    idempotent: flags.0,
+                    heeds_pushback: flags.1,
+                }
+            },
+        )
 }
 
 fn any_cache() -> impl Strategy<Value = Cache> {

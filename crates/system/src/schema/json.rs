@@ -1,11 +1,11 @@
 //! The JSON Schema that editors complete from (draft 7, which they all know).
 
-use damper_control::registry::{BUDGETS, Parameter};
+use damper_control::{Kind as Of, registry};
 use serde_json::{Map, Value, json};
 
 use super::{Key, Kind, Names, Presence, Section, Tagged};
 use crate::sections::calls::CALL;
-use crate::sections::retry_parts::parameter_kind;
+use crate::sections::control::{parameter_kind, shown};
 use crate::sections::root::{NAME_PATTERN, ROOT};
 
 const NUMBER: &str = r"[0-9][0-9_]*(\.[0-9][0-9_]*)?";
@@ -83,7 +83,7 @@ impl Schema {
                 let values = self.kind(kind);
                 json!({"type": "object", "propertyNames": names_pattern(*names), "additionalProperties": values})
             }
-            Kind::Budget => self.reference("budget", Self::budget),
+            Kind::Control(of) => self.reference(of.name(), |s| s.control(*of)),
             Kind::Steps => json!({"$ref": "#/definitions/calls"}),
         }
     }
@@ -173,25 +173,26 @@ impl Schema {
         }
     }
 
-    fn budget(&mut self) -> Value {
-        let parameter = |schema: &mut Self, p: &Parameter| {
-            let mut value = schema.kind(&parameter_kind(p.unit));
-            value["description"] = p.doc.into();
-            value
-        };
-        let none = json!({"type": "object", "properties": {"kind": {"const": "none"}}, "additionalProperties": false});
-        let kinds = BUDGETS.iter().map(|budget| {
+    fn control(&mut self, of: Of) -> Value {
+        let mut names: Vec<&str> = registry::of(of).map(|e| e.name).collect();
+        let mut kinds = Vec::new();
+        for entry in registry::of(of) {
             let mut properties = Map::new();
-            properties.insert(
-                "kind".into(),
-                json!({"const": budget.name, "description": budget.summary}),
-            );
-            for p in budget.parameters {
-                properties.insert(p.name.into(), parameter(self, p));
+            let kind = json!({"const": entry.name, "description": entry.summary});
+            properties.insert("kind".into(), kind);
+            for p in entry.parameters {
+                let mut value = self.kind(&parameter_kind(p));
+                let default = shown(p.unit, p.default);
+                value["description"] = format!("{} (left out: {default})", p.doc).into();
+                properties.insert(p.name.into(), value);
             }
-            object(budget.summary, properties, &[])
-        });
-        let kinds: Vec<Value> = kinds.chain([none]).collect();
+            kinds.push(object(entry.summary, properties, &[]));
+        }
+        if of != Of::Order && !names.contains(&"none") {
+            names.push("none");
+            kinds.push(json!({"type": "object", "properties": {"kind": {"const": "none"}}, "additionalProperties": false}));
+        }
+        kinds.push(json!({"enum": names}));
         json!({"anyOf": kinds})
     }
 

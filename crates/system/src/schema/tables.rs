@@ -1,9 +1,10 @@
 //! The tables of `docs/system-file.md`.
 
-use damper_control::registry::{BUDGETS, Unit};
+use damper_control::{Kind as Of, registry};
 
 use super::{Kind, Presence, Section, Tagged};
 use crate::sections::calls::CALL;
+use crate::sections::control::{noun, shown};
 use crate::sections::root::ROOT;
 
 const BEGIN: &str = "<!-- keys -->";
@@ -27,7 +28,7 @@ fn all() -> String {
     for part in found {
         match part {
             Part::Section(section, tagged) => print(&mut out, section, tagged),
-            Part::Budget => budgets(&mut out),
+            Part::Control(of) => controls(&mut out, of),
         }
     }
     out
@@ -35,7 +36,7 @@ fn all() -> String {
 
 enum Part {
     Section(&'static Section, Option<&'static Tagged>),
-    Budget,
+    Control(Of),
 }
 
 /// Sections in the order in which a reader meets them.
@@ -67,8 +68,8 @@ fn kind(of: &'static Kind, found: &mut Vec<Part>) {
         Kind::Tagged(t) | Kind::Keyed(t) => variants(t, found),
         Kind::Either(kinds) => kinds.iter().for_each(|k| kind(k, found)),
         Kind::List(k) | Kind::OneOrMany(k) | Kind::Map(_, k) => kind(k, found),
-        Kind::Budget if !found.iter().any(|p| matches!(p, Part::Budget)) => {
-            found.push(Part::Budget);
+        Kind::Control(of) if !found.iter().any(|p| matches!(p, Part::Control(o) if o == of)) => {
+            found.push(Part::Control(*of));
         }
         _ => {}
     }
@@ -104,20 +105,28 @@ fn print(out: &mut String, section: &Section, tagged: Option<&Tagged>) {
     }
 }
 
-fn budgets(out: &mut String) {
-    out.push_str("### budget\n\nHow many retries, over all calls of one caller to one callee. Without `kind` the fields change the budget of the less specific policy.\n\n");
-    for budget in BUDGETS {
-        let (name, summary, source) = (budget.name, budget.summary, budget.source);
-        out.push_str(&format!("`kind: {name}`: {summary}. Source: {source}.\n\n"));
-        out.push_str("| key | value | left out | |\n|---|---|---|---|\n");
-        for p in budget.parameters {
-            let (unit, default) = match p.unit {
-                Unit::Count => ("count", format!("{}", p.default)),
-                Unit::Percent => ("percentage", format!("{}%", p.default)),
-                _ => ("number", format!("{}", p.default)),
-            };
-            out.push_str(&format!("| `{}` | {unit} | `{default}` | {} |\n", p.name, p.doc));
-        }
-        out.push('\n');
+fn controls(out: &mut String, of: Of) {
+    let (name, noun) = (of.name(), noun(of));
+    out.push_str(&format!("### {name}\n\nOne of these, as a word with its defaults or as a mapping with `kind` and parameters"));
+    let partial = matches!(of, Of::Budget | Of::Throttle | Of::Breaker);
+    out.push_str(if partial {
+        "; without `kind` the parameters change what the less specific policy says.\n\n"
+    } else {
+        ".\n\n"
+    });
+    out.push_str(&format!(
+        "| {noun} | parameters and what they are when left out | |\n|---|---|---|\n"
+    ));
+    for entry in registry::of(of) {
+        let parameters: Vec<String> = entry
+            .parameters
+            .iter()
+            .map(|p| format!("`{}: {}`", p.name, shown(p.unit, p.default)))
+            .collect();
+        let (name, summary) = (entry.name, entry.summary);
+        let row =
+            format!("| [`{name}`](controls/{name}.md) | {} | {summary} |\n", parameters.join(", "));
+        out.push_str(&row);
     }
+    out.push('\n');
 }

@@ -1,6 +1,7 @@
 //! What a kind is called in messages and in the docs.
 
 use super::{Kind, Names};
+use crate::sections::control::noun;
 
 impl Kind {
     /// What a problem says was expected.
@@ -49,7 +50,9 @@ impl Kind {
                 format!("a mapping with `{first}`")
             }
             Self::Map(names, _) => format!("a mapping from {}", names.plural()),
-            Self::Budget => "`none` or a mapping with `kind`".into(),
+            Self::Control(of) => {
+                format!("the name of a {}, or a mapping with `kind`", noun(*of))
+            }
             Self::Steps => "a list of calls".into(),
         }
     }
@@ -81,7 +84,7 @@ impl Kind {
             Self::Section(s) | Self::Optional(s) => link(s.name),
             Self::Tagged(tagged) | Self::Keyed(tagged) => link(tagged.section.name),
             Self::Map(names, kind) => format!("{} → {}", names.plural(), kind.docs()),
-            Self::Budget => link("budget"),
+            Self::Control(of) => link(of.name()),
             Self::Steps => link("calls"),
         }
     }

@@ -4,11 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use damper_control::{Backoff, Growth, Jitter, Nanos};
 
+use super::control::{self, ControlPart};
 use super::policies::{Partial, Partials, Placed};
-use super::retry_parts::{BackoffPart, BudgetPart};
-use crate::model::{
-    BudgetSpec, Cache, CacheMode, Caller, Edge, Policies, Policy, Step, Target, Work,
-};
+use super::retry_parts::BackoffPart;
+use crate::model::{Cache, CacheMode, Caller, Edge, Policies, Policy, Step, Target, Work};
 use crate::problem::Draft;
 use crate::read::Reader;
 use crate::schema::words;
@@ -139,7 +138,7 @@ fn resolve(reader: &mut Reader<'_>, chain: &[&Partial]) -> (Policy, Origin) {
     let mut origin = Origin::default();
     let mut limits: Vec<u32> = vec![0; reader.names.classes.len()];
     let mut backoff: Option<BackoffPart> = None;
-    let mut budget: Option<BudgetPart> = None;
+    let (mut budget, mut throttle, mut breaker) = (None, None, None);
     for part in chain {
         if let Some(Placed(timeout, at)) = part.timeout {
             policy.timeout = timeout;
@@ -171,16 +170,19 @@ fn resolve(reader: &mut Reader<'_>, chain: &[&Partial]) -> (Policy, Origin) {
                 _ => more.clone(),
             });
         }
-        if let Some(more) = &part.budget {
-            budget = Some(match budget {
-                Some(mut less) if more.kind.is_none() => {
-                    less.at = more.at;
-                    less.values.extend(more.values.iter().cloned());
-                    less
-                }
-                _ => more.clone(),
-            });
+        let controls = [
+            (&mut budget, &part.budget),
+            (&mut throttle, &part.throttle),
+            (&mut breaker, &part.breaker),
+        ];
+        for (less, more) in controls {
+            if let Some(more) = more {
+                let merged: ControlPart = control::merge(less.take(), more);
+                *less = Some(merged);
+            }
         }
+        policy.idempotent = part.idempotent.unwrap_or(policy.idempotent);
+        policy.heeds_pushback = part.heeds_pushback.unwrap_or(policy.heeds_pushback);
     }
     policy.retry.limits = if limits.windows(2).all(|w| w[0] == w[1]) {
         damper_control::RetryLimits::uniform(limits.first().copied().unwrap_or(0))
@@ -190,9 +192,11 @@ fn resolve(reader: &mut Reader<'_>, chain: &[&Partial]) -> (Policy, Origin) {
     if let Some(built) = backoff.and_then(|part| build_backoff(reader, &part)) {
         policy.retry.backoff = built;
     }
-    if let Some(built) = budget.and_then(|part| build_budget(reader, &part)) {
+    if let Some(Some(built)) = budget.and_then(|part| control::build(reader, &part, &[])) {
         policy.budget = built;
     }
+    policy.throttle = throttle.and_then(|part| control::build(reader, &part, &[])).flatten();
+    policy.breaker = breaker.and_then(|part| control::build(reader, &part, &[])).flatten();
     (policy, origin)
 }
 
@@ -255,42 +259,4 @@ fn build_backoff(reader: &mut Reader<'_>, part: &BackoffPart) -> Option<Backoff>
         cap,
         jitter: part.jitter.map_or(Jitter::None, |p| p.0),
     })
-}
-
-fn build_budget(reader: &mut Reader<'_>, part: &BudgetPart) -> Option<BudgetSpec> {
-    let Some(kind) = part.kind else {
-        reader.error(
-            Draft::new(part.at, "this budget has no kind, and no less specific policy has one")
-                .found("no `kind`")
-                .expected("`kind:` the name of a budget"),
-        );
-        return None;
-    };
-    let known: &[_] = kind.map(|k| k.parameters).unwrap_or_default();
-    let name = kind.map_or("none", |k| k.name);
-    let mut values: Vec<f64> = known.iter().map(|p| p.default).collect();
-    for (key, Placed(value, at)) in &part.values {
-        let Some(i) = known.iter().position(|p| p.name == key) else {
-            let names: Vec<&str> = known.iter().map(|p| p.name).collect();
-            reader.error(
-                Draft::new(*at, format!("`{key}` does not apply to the budget `{name}`"))
-                    .expected(words::list(&names)),
-            );
-            return None;
-        };
-        values[i] = *value;
-    }
-    let Some(entry) = kind else {
-        return Some(BudgetSpec::none());
-    };
-    let Some(initial) = (entry.build)(&values) else {
-        let docs: Vec<String> = known.iter().map(|p| format!("`{}`: {}", p.name, p.doc)).collect();
-        let at = part.values.last().map_or(part.at, |(_, p)| p.1);
-        reader.error(
-            Draft::new(at, format!("the budget `{name}` does not allow these values"))
-                .expected(docs.join("; ")),
-        );
-        return None;
-    };
-    Some(BudgetSpec { kind: entry.name, parameters: values, initial })
 }

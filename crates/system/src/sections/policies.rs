@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use damper_control::entry::Kind as Of;
 use damper_control::{Nanos, RetryOn};
 
 use super::calls;
-use super::retry_parts::{BACKOFFS, BackoffPart, BudgetPart, backoff, budget};
+use super::control::{self, ControlPart};
+use super::retry_parts::{BACKOFFS, BackoffPart, backoff};
 use crate::model::{Cache, CacheId, CacheMode, Caller, ServiceId, Target};
 use crate::node::{Entry, Node, quoted};
 use crate::problem::Draft;
@@ -41,6 +43,24 @@ pub(crate) static POLICY: Section = Section {
             Kind::Section(&RETRY),
             "{}",
             "what follows an attempt that did not succeed",
+        ),
+        optional(
+            "throttle",
+            Kind::Control(Of::Throttle),
+            "none",
+            "slows or refuses the caller's own attempts, first ones and retries",
+        ),
+        optional(
+            "breaker",
+            Kind::Control(Of::Breaker),
+            "none",
+            "refuses attempts to a callee that fails",
+        ),
+        optional(
+            "idempotent",
+            Kind::Flag,
+            "true",
+            "whether a call may be made twice; if not, only attempts that were refused before any work are retried",
         ),
     ],
 };
@@ -88,9 +108,15 @@ static RETRY: Section = Section {
         ),
         optional(
             "budget",
-            Kind::Either(&[NONE, Kind::Budget]),
+            Kind::Control(Of::Budget),
             "none",
             "how many retries, over all calls of a caller to a callee",
+        ),
+        optional(
+            "pushback",
+            Kind::Word(&["heed", "ignore"]),
+            "heed",
+            "whether a callee that says when to come back, or not to, is heeded",
         ),
     ],
 };
@@ -111,7 +137,11 @@ pub(crate) struct Partial {
     pub(crate) limits: Vec<Option<Placed<u32>>>,
     pub(crate) on: Option<RetryOn>,
     pub(crate) backoff: Option<BackoffPart>,
-    pub(crate) budget: Option<BudgetPart>,
+    pub(crate) budget: Option<ControlPart>,
+    pub(crate) throttle: Option<ControlPart>,
+    pub(crate) breaker: Option<ControlPart>,
+    pub(crate) idempotent: Option<bool>,
+    pub(crate) heeds_pushback: Option<bool>,
 }
 
 /// All policies of the file.
@@ -225,6 +255,10 @@ fn policy(reader: &mut Reader<'_>, entry: &Entry) -> Option<Partial> {
         on: None,
         backoff: None,
         budget: None,
+        throttle: None,
+        breaker: None,
+        idempotent: None,
+        heeds_pushback: None,
     };
     partial.timeout = time_or_none(reader, &f, "timeout");
     match f.entry("deadline") {
@@ -242,8 +276,12 @@ fn policy(reader: &mut Reader<'_>, entry: &Entry) -> Option<Partial> {
         limits(reader, &r, &mut partial.limits);
         partial.on = r.node("on").and_then(|n| on(reader, n));
         partial.backoff = r.entry("backoff").and_then(|e| backoff(reader, &r, e));
-        partial.budget = r.entry("budget").and_then(|e| budget(reader, e));
+        partial.budget = r.entry("budget").and_then(|e| control::read(reader, e, Of::Budget));
+        partial.heeds_pushback = reader.word(&r, "pushback").map(|word| word == "heed");
     }
+    partial.throttle = f.entry("throttle").and_then(|e| control::read(reader, e, Of::Throttle));
+    partial.breaker = f.entry("breaker").and_then(|e| control::read(reader, e, Of::Breaker));
+    partial.idempotent = reader.flag(&f, "idempotent");
     Some(partial)
 }
 

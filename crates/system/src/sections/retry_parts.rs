@@ -1,13 +1,12 @@
-//! `backoff:` and `budget:` of a policy, as far as one policy says them.
+//! `backoff:` of a policy, as far as one policy says it.
 
-use damper_control::registry::{BUDGETS, BudgetEntry, Unit};
 use damper_control::{Jitter, Nanos};
 
 use super::policies::Placed;
-use crate::node::{Entry, Value, quoted};
+use crate::node::{Entry, quoted};
 use crate::problem::Draft;
-use crate::read::{Fields, Reader, Val};
-use crate::schema::{Kind, Section, Tagged, Variant, optional, otherwise, required, words};
+use crate::read::{Fields, Reader};
+use crate::schema::{Kind, Section, Tagged, Variant, optional, otherwise, required};
 use crate::source::Span;
 
 const TIME: Kind = Kind::Duration { zero: false };
@@ -68,15 +67,6 @@ pub(crate) struct BackoffPart {
     pub(crate) jitter: Option<Placed<Jitter>>,
 }
 
-/// What one policy says about the budget.
-#[derive(Clone, Debug)]
-pub(crate) struct BudgetPart {
-    pub(crate) at: Span,
-    /// `Some(None)` is `none`.
-    pub(crate) kind: Option<Option<&'static BudgetEntry>>,
-    pub(crate) values: Vec<(String, Placed<f64>)>,
-}
-
 pub(crate) fn backoff(
     reader: &mut Reader<'_>,
     f: &Fields<'_>,
@@ -128,66 +118,4 @@ pub(crate) fn backoff(
     });
     part.jitter = jitter.map(|j| Placed(j, f.span("jitter")));
     Some(part)
-}
-
-pub(crate) fn budget(reader: &mut Reader<'_>, entry: &Entry) -> Option<BudgetPart> {
-    let mut part = BudgetPart { at: entry.key.span, kind: None, values: Vec::new() };
-    let names: Vec<&str> = BUDGETS.iter().map(|b| b.name).chain(["none"]).collect();
-    let Value::Map(entries) = &entry.value.value else {
-        if entry.value.scalar() == Some("none") {
-            part.kind = Some(None);
-            return Some(part);
-        }
-        let known = entry.value.scalar().filter(|s| names.contains(s));
-        reader.error(
-            Draft::new(entry.value.span, "this is not a budget")
-                .found(entry.value.found())
-                .expected("`none` or a mapping such as `{kind: token-bucket}`")
-                .suggest(known.map(|s| format!("{{kind: {s}}}"))),
-        );
-        return None;
-    };
-    if let Some(kind) = entry.value.child("kind") {
-        let text = kind.value.scalar().unwrap_or_default();
-        if !names.contains(&text) {
-            reader.error(
-                Draft::new(kind.value.span, "this budget is not known")
-                    .found(kind.value.found())
-                    .expected(words::list(&names))
-                    .suggest(reader.near(text, names.iter().copied())),
-            );
-            return None;
-        }
-        part.kind = Some(BUDGETS.iter().find(|b| b.name == text));
-    }
-    let of_kind: Vec<_> = match part.kind {
-        Some(entry) => entry.map(|e| e.parameters).unwrap_or_default().iter().collect(),
-        None => BUDGETS.iter().flat_map(|b| b.parameters).collect(),
-    };
-    for e in entries.iter().filter(|e| e.key.text != "kind") {
-        let Some(parameter) = of_kind.iter().find(|p| p.name == e.key.text) else {
-            let mut known: Vec<&str> = of_kind.iter().map(|p| p.name).collect();
-            known.push("kind");
-            reader.unknown_key(&e.key, &known, "budget");
-            continue;
-        };
-        let kind = parameter_kind(parameter.unit);
-        let value = match reader.scalar(&e.value, &kind) {
-            Some(Val::Count(n)) => n as f64,
-            // The constructor sees percentages; undo the noise of the binary fraction.
-            Some(Val::Number(x)) if parameter.unit == Unit::Percent => (x * 1e11).round() / 1e9,
-            Some(Val::Number(x)) => x,
-            _ => continue,
-        };
-        part.values.push((e.key.text.clone(), Placed(value, e.value.span)));
-    }
-    Some(part)
-}
-
-pub(crate) fn parameter_kind(unit: Unit) -> Kind {
-    match unit {
-        Unit::Count => Kind::Count { min: 0, max: 4_294_967_295 },
-        Unit::Percent => Kind::Share { zero: true },
-        _ => Kind::Number { min: 0.0, max: 1e9 },
-    }
 }

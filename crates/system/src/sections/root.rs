@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    caches, calls, experiment, load, merge, policies, routes, services, triggers, warnings,
+    caches, calls, experiment, load, merge, policies, routes, services, triggers, users, warnings,
 };
 use crate::model::{System, Work};
 use crate::node::{Name, Node, Value, quoted};
@@ -39,6 +39,12 @@ pub(crate) static ROOT: Section = Section {
             "load",
             Kind::Either(&[load::SHAPE, Kind::Map(Names::Class, &load::SHAPE)]),
             "requests per second, by class",
+        ),
+        optional(
+            "users",
+            users::USERS,
+            "1000",
+            "from how many users the requests come, for each class or by class; controls that are fair to users or shed them by cohorts tell them apart",
         ),
         optional("arrivals", load::ARRIVALS, "poisson", "how requests arrive"),
         otherwise(
@@ -120,6 +126,7 @@ pub(crate) fn lower(
     let caches = caches::lower(reader, &fields);
     let load = load::lower(reader, &fields, base);
     let arrivals = load::arrivals(reader, &fields);
+    let users = users::lower(reader, &fields);
     let work = work(reader, &fields);
     let partial = policies::read(reader, &fields, &caches);
     let places = Places {
@@ -143,6 +150,7 @@ pub(crate) fn lower(
         caches,
         load,
         arrivals,
+        users,
         work: work?,
         policies,
         triggers,

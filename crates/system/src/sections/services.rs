@@ -1,11 +1,15 @@
-//! `services:`: queues, workers, and how they fail.
+//! `services:`: queues, workers, how they fail, and how they protect themselves.
 
-use super::service_time;
-use crate::model::{Balance, Contention, OnAbandon, Order, RateLimit, Service};
+use damper_control::entry::Kind as Of;
+
+use super::{calls, control, lever, service_time};
+use crate::model::{
+    Balance, Contention, OnAbandon, Overloaded, Pushback, RateLimit, Service, Spec,
+};
 use crate::node::Entry;
 use crate::problem::Draft;
 use crate::read::{Fields, Reader, Val};
-use crate::schema::{Kind, Section, optional, otherwise, required};
+use crate::schema::{Kind, Names, Section, optional, otherwise, required};
 
 pub(crate) static SERVICE: Section = Section {
     name: "service",
@@ -51,12 +55,34 @@ pub(crate) static SERVICE: Section = Section {
             "unlimited",
             "attempts that may wait at each instance; a full queue rejects at once",
         ),
+        optional("order", Kind::Control(Of::Order), "fifo", "which waiting attempt is next"),
+        optional("drop", Kind::Control(Of::Drop), "none", "which waiting attempts are dropped"),
+        optional("admission", Kind::Control(Of::Admission), "none", "whom it lets in"),
         optional(
-            "order",
-            Kind::Word(&["fifo", "lifo", "priority"]),
-            "fifo",
-            "which waiting attempt is next",
+            "concurrency",
+            Kind::Control(Of::Concurrency),
+            "none",
+            "a limit on what is in flight at each instance, queued attempts included",
         ),
+        otherwise(
+            "shares",
+            Kind::Map(Names::Class, &Kind::Share { zero: true }),
+            "classes share alike",
+            "shares by class: partitions of `concurrency`, levels of a fair `order`",
+        ),
+        optional(
+            "overloaded",
+            Kind::Either(&[Kind::Word(&["never"]), Kind::Section(&OVERLOADED)]),
+            "{}",
+            "when it tells callers that it is overloaded; budgets that listen then cut back",
+        ),
+        optional(
+            "pushback",
+            Kind::Either(&[Kind::Duration { zero: false }, Kind::Word(&["none", "stop"])]),
+            "none",
+            "what it tells a caller that it turns away: to come back after this, or not at all",
+        ),
+        optional("lever", lever::PULLS, "[]", "what the operator does during a run"),
         optional(
             "failure",
             Kind::Share { zero: true },
@@ -104,6 +130,26 @@ pub(crate) static RATE_LIMIT: Section = Section {
     ],
 };
 
+pub(crate) static OVERLOADED: Section = Section {
+    name: "overloaded",
+    doc: "When a service says OVERLOADED: either is enough.",
+    keys: &[
+        optional(
+            "queue",
+            Kind::Share { zero: true },
+            "80%",
+            "the queue is fuller than this share of its limit",
+        ),
+        optional(
+            "cpu",
+            Kind::Share { zero: true },
+            "90%",
+            "more than this share of the workers was busy during the last second",
+        ),
+        optional("hold", Kind::Duration { zero: true }, "0s", "how long it goes on saying so"),
+    ],
+};
+
 pub(crate) static CONTENTION: Section = Section {
     name: "contention",
     doc: "With n busy workers an attempt takes 1 + α (n - 1) + β n (n - 1) times its service time.",
@@ -138,7 +184,14 @@ fn service(reader: &mut Reader<'_>, entry: &Entry) -> Service {
         service_time: crate::model::Dist::ZERO,
         rate_limit: None,
         queue: None,
-        order: Order::Fifo,
+        order: Spec::fifo(),
+        drop: None,
+        admission: None,
+        concurrency: None,
+        shares: None,
+        overloaded: Some(Overloaded::default()),
+        pushback: None,
+        lever: Vec::new(),
         failure: 0.0,
         error_cost: 1.0,
         on_abandon: OnAbandon::Finish,
@@ -161,11 +214,7 @@ fn service(reader: &mut Reader<'_>, entry: &Entry) -> Service {
     }
     service.rate_limit = rate_limit(reader, &f);
     service.queue = reader.count32(&f, "queue");
-    service.order = match reader.word(&f, "order") {
-        Some("lifo") => Order::Lifo,
-        Some("priority") => Order::Priority,
-        _ => Order::Fifo,
-    };
+    protect(reader, &f, &mut service);
     service.failure = reader.number(&f, "failure").unwrap_or(0.0);
     service.error_cost = reader.number(&f, "error_cost").unwrap_or(1.0);
     service.on_abandon = match reader.word(&f, "on_abandon") {
@@ -184,6 +233,75 @@ fn service(reader: &mut Reader<'_>, entry: &Entry) -> Service {
     service.blocking = reader.flag(&f, "blocking").unwrap_or(false);
     without_workers(reader, &service, &f);
     service
+}
+
+/// Its controls.
+fn protect(reader: &mut Reader<'_>, f: &Fields<'_>, service: &mut Service) {
+    let workers = service.workers.map(|w| ("seats", f64::from(w)));
+    let elsewhere = workers.as_slice();
+    if let Some(order) = control::one(reader, f.entry("order"), Of::Order, elsewhere) {
+        service.order = order;
+    }
+    service.drop = control::one(reader, f.entry("drop"), Of::Drop, elsewhere);
+    service.admission = control::one(reader, f.entry("admission"), Of::Admission, elsewhere);
+    service.concurrency = control::one(reader, f.entry("concurrency"), Of::Concurrency, elsewhere);
+    service.shares = shares(reader, f);
+    if let Some(entry) = f.entry("overloaded") {
+        service.overloaded = if entry.value.is_map() {
+            overloaded(reader, entry)
+        } else {
+            reader.value(f, "overloaded").and(None)
+        };
+    }
+    service.pushback = match reader.value(f, "pushback") {
+        Some(Val::Duration(after)) => Some(Pushback::After(after)),
+        Some(Val::Word("stop")) => Some(Pushback::Stop),
+        _ => None,
+    };
+    service.lever = lever::lower(reader, f);
+}
+
+fn overloaded(reader: &mut Reader<'_>, entry: &Entry) -> Option<Overloaded> {
+    let f = reader.section(&entry.value, &OVERLOADED, entry.key.span)?;
+    let default = Overloaded::default();
+    Some(Overloaded {
+        queue: reader.number(&f, "queue").unwrap_or(default.queue),
+        cpu: reader.number(&f, "cpu").unwrap_or(default.cpu),
+        hold: reader.duration(&f, "hold").unwrap_or(default.hold),
+    })
+}
+
+fn shares(reader: &mut Reader<'_>, f: &Fields<'_>) -> Option<Vec<f64>> {
+    let entry = f.entry("shares")?;
+    let Some(entries) = entry.value.entries().filter(|_| entry.value.is_map()) else {
+        reader.error(
+            Draft::new(entry.value.span, "this must be a mapping")
+                .found(entry.value.found())
+                .expected("shares by class such as `{high: 70%, low: 30%}`"),
+        );
+        return None;
+    };
+    let mut shares = vec![0.0; reader.names.classes.len()];
+    for e in entries {
+        let class = calls::class(reader, e);
+        let share = reader.scalar(&e.value, &Kind::Share { zero: true });
+        if let (Some(class), Some(Val::Number(share))) = (class, share) {
+            shares[class] = share;
+        }
+    }
+    let sum: f64 = shares.iter().sum();
+    if !(sum > 0.0 && sum <= 1.0 + 1e-9) {
+        reader.error(
+            Draft::new(
+                entry.value.span,
+                "the shares must be at most 100% together, and not nothing",
+            )
+            .found(format!("{}%", (sum * 1e5).round() / 1e3))
+            .expected("shares by class such as `{high: 70%, low: 30%}`"),
+        );
+        return None;
+    }
+    Some(shares)
 }
 
 fn rate_limit(reader: &mut Reader<'_>, f: &Fields<'_>) -> Option<RateLimit> {
@@ -207,7 +325,8 @@ fn without_workers(reader: &mut Reader<'_>, service: &Service, f: &Fields<'_>) {
     }
     let effects = [
         ("queue", service.queue.is_some()),
-        ("order", service.order != Order::Fifo),
+        ("order", service.order != Spec::fifo()),
+        ("drop", service.drop.is_some()),
         ("contention", service.contention != Contention::default()),
         ("blocking", service.blocking),
     ];
