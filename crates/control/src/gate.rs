@@ -10,12 +10,26 @@
 //! Adding one: a module here with its source named at the top and its entry, and a line in the
 //! table below.
 
+mod aws;
+mod breaker;
+mod failsafe;
+mod finagle;
+mod google;
 mod open;
+#[cfg(test)]
+mod testing;
+mod window;
 
 use rand_core::Rng;
 
+pub use aws::AwsAdaptive;
+pub use breaker::{Breaker, BreakerRule, BreakerState, Hung, Spread, Trip};
+pub use failsafe::FailsafeThrottler;
+pub use finagle::FinagleNack;
+pub use google::GoogleAdaptive;
 pub use open::Open;
 
+use crate::entry::Parameter;
 use crate::family::family;
 use crate::observe::Observe;
 use crate::{Nanos, Outcome, Refusal};
@@ -67,7 +81,33 @@ family! {
     Gate, each {
         /// Always open.
         Open(Open) = [open::THROTTLE, open::BREAKER];
+        /// Google's adaptive throttling.
+        GoogleAdaptive(GoogleAdaptive) = [google::ENTRY];
+        /// Finagle's nack admission filter.
+        FinagleNack(FinagleNack) = [finagle::ENTRY];
+        /// failsafe-go's adaptive throttler.
+        FailsafeThrottler(FailsafeThrottler) = [failsafe::ENTRY];
+        /// The rate limiter of the AWS SDKs' adaptive mode.
+        AwsAdaptive(AwsAdaptive) = [aws::ENTRY];
+        /// A circuit breaker.
+        Breaker(Breaker) = [
+            breaker::page::BY_CALLS,
+            breaker::page::BY_TIME,
+            breaker::page::CONSECUTIVE,
+            breaker::page::POLLY,
+        ];
     }
+}
+
+/// Whether every value lies in the range that its parameter states.
+fn in_range(parameters: &[Parameter], values: &[f64]) -> bool {
+    parameters.len() == values.len()
+        && parameters.iter().zip(values).all(|(p, v)| (p.min..=p.max).contains(v))
+}
+
+/// A flag of a parameter, if it is one.
+fn flag(x: f64) -> Option<bool> {
+    (x == 0.0 || x == 1.0).then_some(x == 1.0)
 }
 
 impl Gate {
@@ -107,5 +147,77 @@ impl Admit for Gate {
     #[inline]
     fn cancel(&mut self, now: Nanos, pass: Pass) {
         each!(self, g => g.cancel(now, pass));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::reading;
+    use super::*;
+    use crate::entry::{Build, Entry, Kind};
+    use proptest::prelude::*;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::SeedableRng;
+    use std::vec::Vec;
+
+    fn build(entry: &Entry) -> Gate {
+        let Build::Gate(build) = entry.build else { panic!("{} is no gate", entry.name) };
+        build(&entry.defaults().collect::<Vec<_>>()).unwrap()
+    }
+
+    /// A callee that fails everybody, for two minutes at 100 a second: whoever is configured
+    /// with its defaults must be seen to act.
+    #[test]
+    fn every_gate_can_be_driven_to_refuse_or_to_wait() {
+        for entry in ENTRIES {
+            let mut gate = build(entry);
+            if gate.is_open() {
+                continue;
+            }
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+            let ends = match entry.kind {
+                Kind::Breaker => Outcome::Failed,
+                _ => Outcome::Rejected,
+            };
+            let (mut refused, mut waited) = (0.0, 0);
+            for i in 0..12_000 {
+                let now = Nanos::from_millis(10 * i);
+                match gate.admit(now, 0, &mut rng) {
+                    Ok(pass) => {
+                        waited += u32::from(pass.wait > Nanos::ZERO);
+                        gate.settle(now, pass, ends, Nanos::ZERO, &mut rng);
+                    }
+                    Err(refusal) => {
+                        refused += 1.0;
+                        assert!(refusal.earliest.is_none_or(|at| at > now), "{}", entry.name);
+                    }
+                }
+            }
+            assert!(refused > 0.0 || waited > 0, "{} does nothing", entry.name);
+            assert_eq!(reading(&gate, "refused"), refused, "{}", entry.name);
+        }
+    }
+
+    proptest! {
+        /// No clock, class, outcome or ticket makes one panic or show what is not a number.
+        #[test]
+        fn no_gate_minds_what_it_is_told(
+            ops in prop::collection::vec((any::<u64>(), any::<u32>(), any::<u8>()), 0..100),
+        ) {
+            for entry in ENTRIES {
+                let mut gate = build(entry);
+                let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+                for (time, ticket, op) in &ops {
+                    let now = Nanos(time >> (ticket % 64));
+                    let pass = Pass { wait: Nanos(*time), ticket: ticket >> (time % 32) };
+                    match op % 8 {
+                        6 => gate.cancel(now, pass),
+                        7 => { let _ = gate.admit(now, *op, &mut rng); }
+                        n => gate.settle(now, pass, Outcome::ALL[usize::from(n)], Nanos(*time), &mut rng),
+                    }
+                    gate.observe(&mut |name, value| assert!(value.is_finite(), "{name}"));
+                }
+            }
+        }
     }
 }
