@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
     /// Validate a system file: all errors at once, with warnings about what will surprise
     Check(CheckArgs),
+    /// List every control that a system file can name, or explain one
+    Controls(ControlsArgs),
     /// Print the JSON Schema of the system file
     Schema,
 }
@@ -119,4 +121,18 @@ pub(crate) struct CheckArgs {
     /// Warnings are errors
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  damper controls
+  damper controls token-bucket
+  damper controls --json | jq '.[] | select(.kind == \"budget\") | .name'")]
+pub(crate) struct ControlsArgs {
+    /// The control to explain
+    pub(crate) name: Option<String>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -1,6 +1,7 @@
 //! One module per command.
 
 pub(crate) mod check;
+pub(crate) mod controls;
 pub(crate) mod headroom;
 pub(crate) mod schema;
 pub(crate) mod simulate;

@@ -48,8 +48,55 @@ pub(crate) fn simulation(
         calls_per_request: calls,
         calls_per_success: (good > 0).then(|| calls * offered as f64 / good as f64),
         floor_calls_per_request: floor,
+        controls: controls(system, run),
         series: series(system, &run.series, trigger),
     }
+}
+
+fn by_class(system: &System, counts: &[u64]) -> BTreeMap<String, u64> {
+    system.classes.iter().cloned().zip(counts.iter().copied()).collect()
+}
+
+/// Every control that is set, with what it refused.
+fn controls(system: &System, run: &Simulated) -> Vec<out::ControlResult> {
+    let mut all = Vec::new();
+    let mut add = |place: &str, key: &str, name: &str, refused: u64| {
+        let (place, key, name) = (place.to_owned(), key.to_owned(), name.to_owned());
+        all.push(out::ControlResult { place, key, name, refused });
+    };
+    for (edge, stats) in system.policies.edges.iter().zip(&run.edges) {
+        let (from, to) = (system.caller_name(edge.caller), system.target_name(edge.target));
+        let place = format!("{from} -> {to}");
+        let policy = &edge.policy;
+        if policy.retry.is_active() {
+            add(&place, "limit", "class-limits", stats.refused_limit);
+        }
+        if policy.budget.kind != "none" {
+            add(&place, "budget", policy.budget.kind, stats.refused_budget);
+        }
+        if let Some(throttle) = &policy.throttle {
+            add(&place, "throttle", throttle.kind, stats.refused_throttle);
+        }
+        if let Some(breaker) = &policy.breaker {
+            add(&place, "breaker", breaker.kind, stats.refused_breaker);
+        }
+    }
+    for (service, stats) in system.services.iter().zip(&run.services) {
+        let name = service.name.as_str();
+        if let Some(admission) = &service.admission {
+            add(name, "admission", admission.kind, stats.refused_admission);
+        }
+        if let Some(concurrency) = &service.concurrency {
+            add(name, "concurrency", concurrency.kind, stats.refused_concurrency);
+        }
+        if let Some(drop) = &service.drop {
+            add(name, "drop", drop.kind, stats.dropped_waiting);
+        }
+        if !service.lever.is_empty() {
+            add(name, "lever", "lever", stats.refused_lever);
+        }
+    }
+    all
 }
 
 fn class(run: &Simulated, i: usize) -> out::ClassResult {
@@ -79,6 +126,8 @@ fn service(plan: &Plan, run: &Simulated, i: usize) -> out::ServiceResult {
         utilisation: run.utilisation(plan, i),
         served: s.served,
         rejected: s.rejected,
+        shed: s.shed.iter().sum(),
+        shed_by_class: by_class(plan.system(), &s.shed),
         abandoned: s.abandoned,
         dropped: s.dropped,
         failed: s.failed,

@@ -1,5 +1,7 @@
 //! What a control says about itself: its row in the registry and its page in the docs.
 
+mod page;
+
 use crate::admission::Admission;
 use crate::concurrency::Limit;
 use crate::gate::Gate;
@@ -107,15 +109,15 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// What to call it.
+    /// What to call it: the unit in which the constructor sees the value.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Count => "count",
             Self::Number => "number",
-            Self::Percent => "percentage",
-            Self::Duration => "duration",
-            Self::Rate => "rate",
+            Self::Percent => "%",
+            Self::Duration => "s",
+            Self::Rate => "1/s",
             Self::Flag => "flag",
         }
     }

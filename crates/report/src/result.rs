@@ -167,8 +167,24 @@ pub struct Simulation {
     pub calls_per_success: Option<f64>,
     /// What a healthy system needs per request.
     pub floor_calls_per_request: f64,
+    /// What controls refused: one for each control that is set.
+    #[serde(default)]
+    pub controls: Vec<ControlResult>,
     /// The first replication over time.
     pub series: Series,
+}
+
+/// What one control refused. Counts over all replications.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ControlResult {
+    /// Where it is: `caller -> callee`, or a service.
+    pub place: String,
+    /// Its key in the system file.
+    pub key: String,
+    /// Its name in the registry.
+    pub name: String,
+    /// How often it refused, shed or dropped. A control that never did has not acted.
+    pub refused: u64,
 }
 
 /// How the requests of one class ended. Counts over all replications.
@@ -211,8 +227,14 @@ pub struct ServiceResult {
     pub utilisation: f64,
     /// How attempts ended for the callee: served in time.
     pub served: u64,
-    /// Refused at once.
+    /// Refused at once for want of room.
     pub rejected: u64,
+    /// Turned away or dropped by a control that prefers others.
+    #[serde(default)]
+    pub shed: u64,
+    /// The same by class.
+    #[serde(default)]
+    pub shed_by_class: BTreeMap<String, u64>,
     /// Served after their caller had gone.
     pub abandoned: u64,
     /// Dropped or cancelled before the work was done, their caller having gone.

@@ -63,6 +63,7 @@ impl World<'_> {
         let now = Nanos(self.now);
         let gates = &mut self.gates[edge];
         if rank > gates.told.0 && self.now < gates.told.1 {
+            self.edge_stats[edge].refused_word += u64::from(self.measuring);
             self.refused_by_gate(call);
             return false;
         }
@@ -72,6 +73,7 @@ impl World<'_> {
         let rng = &mut self.control_stream.0;
         let breaker = gates.breaker.as_mut().map(|g| g.admit(now, class, rng)).transpose();
         let Ok(breaker) = breaker else {
+            self.edge_stats[edge].refused_breaker += u64::from(self.measuring);
             self.refused_by_gate(call);
             return false;
         };
@@ -80,6 +82,7 @@ impl World<'_> {
             if let (Some(gate), Some(pass)) = (&mut gates.breaker, breaker) {
                 gate.cancel(now, pass);
             }
+            self.edge_stats[edge].refused_throttle += u64::from(self.measuring);
             self.refused_by_gate(call);
             return false;
         };
@@ -104,8 +107,6 @@ impl World<'_> {
     }
 
     fn refused_by_gate(&mut self, call: u32) {
-        let edge = self.plan.nodes[self.calls[call].node as usize].edge as usize;
-        self.edge_stats[edge].refused_gate += u64::from(self.measuring);
         self.forgo(call);
         self.call_ended(call, Outcome::Shed);
     }

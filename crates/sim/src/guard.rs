@@ -104,12 +104,12 @@ impl World<'_> {
         };
         if let Some(detector) = &mut guard.detector {
             let limit = busy.queue_limit;
-            self.services[s].overloaded =
-                detector.observe(now, busy.waiting, limit, busy.utilisation);
+            self.services[s].overloaded = detector.look(now, busy.waiting, limit, busy.utilisation);
         }
         if let Some(rule) = &mut guard.admission
             && rule.admit(now, who, &busy, &mut self.control_stream.0).is_err()
         {
+            self.service_stats[s].refused_admission += u64::from(self.measuring);
             return Err(Outcome::Shed);
         }
         let permit = match guard.limiter.as_mut().map(|l| l.acquire(now, who.class)) {
@@ -120,6 +120,7 @@ impl World<'_> {
                 if let Some(rule) = &mut guard.admission {
                     rule.settle(now, who, Nanos::ZERO, None);
                 }
+                self.service_stats[s].refused_concurrency += u64::from(self.measuring);
                 return Err(Outcome::Rejected);
             }
         };

@@ -105,6 +105,7 @@ impl World<'_> {
             return Err(TurnedAway { outcome: Outcome::Rejected, station: NONE });
         }
         if plan.levers && !self.lever_lets_through(s, who) {
+            self.service_stats[s].refused_lever += u64::from(self.measuring);
             return Err(TurnedAway { outcome: Outcome::Shed, station: NONE });
         }
         let station = self.choose(s);
@@ -287,6 +288,7 @@ impl World<'_> {
         let Attempt { call, station, class, .. } = self.attempts[attempt];
         if outcome == Outcome::Shed {
             self.service_stats[s].shed[usize::from(class)] += u64::from(self.measuring);
+            self.service_stats[s].dropped_waiting += u64::from(self.measuring);
             self.leave(attempt, s, Some(Outcome::TimedOut));
         } else {
             self.drop_attempt(attempt, s);

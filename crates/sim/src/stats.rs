@@ -26,6 +26,14 @@ pub struct ServiceStats {
     pub rejected: u64,
     /// Turned away or dropped by a control that prefers others, by class.
     pub shed: Vec<u64>,
+    /// Turned away by the admission rule. Included in `shed`.
+    pub refused_admission: u64,
+    /// Turned away by the concurrency limit. Included in `rejected`.
+    pub refused_concurrency: u64,
+    /// Turned away by the lever. Included in `shed`.
+    pub refused_lever: u64,
+    /// Dropped from the queue by a drop rule. Included in `shed`.
+    pub dropped_waiting: u64,
     /// Replied well to a caller that waited.
     pub served: u64,
     /// Replied (well or not) to nobody.
@@ -61,8 +69,12 @@ pub struct EdgeStats {
     pub refused_budget: u64,
     /// Attempts and retries not sent because the deadline was too close.
     pub refused_deadline: u64,
-    /// Attempts and retries that a throttle, a breaker or the callee's word refused.
-    pub refused_gate: u64,
+    /// Attempts that the throttle refused.
+    pub refused_throttle: u64,
+    /// Attempts that the breaker refused.
+    pub refused_breaker: u64,
+    /// Attempts not sent because the callee had said that it would not let them in.
+    pub refused_word: u64,
     /// Retries given up because the callee said not to come back.
     pub refused_pushback: u64,
     /// Cache misses on hot keys (calls through a cache).
@@ -224,6 +236,10 @@ impl ServiceStats {
             attempts: vec![0; classes],
             rejected: 0,
             shed: vec![0; classes],
+            refused_admission: 0,
+            refused_concurrency: 0,
+            refused_lever: 0,
+            dropped_waiting: 0,
             served: 0,
             abandoned: 0,
             dropped: 0,
@@ -242,6 +258,10 @@ impl ServiceStats {
         self.attempts.iter_mut().zip(&other.attempts).for_each(|(a, b)| *a += b);
         self.rejected += other.rejected;
         self.shed.iter_mut().zip(&other.shed).for_each(|(a, b)| *a += b);
+        self.refused_admission += other.refused_admission;
+        self.refused_concurrency += other.refused_concurrency;
+        self.refused_lever += other.refused_lever;
+        self.dropped_waiting += other.dropped_waiting;
         self.served += other.served;
         self.abandoned += other.abandoned;
         self.dropped += other.dropped;
@@ -263,7 +283,9 @@ impl EdgeStats {
         self.refused_limit += other.refused_limit;
         self.refused_budget += other.refused_budget;
         self.refused_deadline += other.refused_deadline;
-        self.refused_gate += other.refused_gate;
+        self.refused_throttle += other.refused_throttle;
+        self.refused_breaker += other.refused_breaker;
+        self.refused_word += other.refused_word;
         self.refused_pushback += other.refused_pushback;
         self.hot_misses += other.hot_misses;
     }

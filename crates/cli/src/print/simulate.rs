@@ -1,6 +1,6 @@
 //! `damper simulate` for people.
 
-use damper_report::result::Simulate;
+use damper_report::result::{ControlResult, Simulate};
 
 use super::table::table;
 use super::{BOLD, colour, count, line, paint, percent, provenance, rate, seconds, thousands};
@@ -74,6 +74,7 @@ pub(crate) fn simulate(r: &Simulate) {
                 percent(s.wasted),
                 thousands(s.served),
                 thousands(s.rejected),
+                thousands(s.shed),
                 thousands(s.abandoned),
                 thousands(s.dropped),
                 thousands(s.failed + s.failed_below),
@@ -90,6 +91,7 @@ pub(crate) fn simulate(r: &Simulate) {
             "wasted",
             "served",
             "rejected",
+            "shed",
             "for nobody",
             "dropped",
             "failed",
@@ -97,6 +99,7 @@ pub(crate) fn simulate(r: &Simulate) {
         ],
         &services,
     );
+    controls(r);
     line("");
     let success =
         run.calls_per_success.map_or("no success".to_owned(), |c| format!("{c:.2} per success"));
@@ -114,4 +117,18 @@ pub(crate) fn simulate(r: &Simulate) {
             thousands(run.events)
         ),
     );
+}
+
+/// What each control refused, where there is any but a limit.
+fn controls(r: &Simulate) {
+    if r.run.controls.iter().all(|c| c.key == "limit") {
+        return;
+    }
+    let row = |c: &ControlResult| {
+        let refused = if c.refused == 0 { "never".to_owned() } else { thousands(c.refused) };
+        vec![c.place.clone(), c.key.clone(), c.name.clone(), refused]
+    };
+    let rows: Vec<Vec<String>> = r.run.controls.iter().map(row).collect();
+    line("");
+    table(&["control of", "key", "control", "refused"], &rows);
 }

@@ -29,6 +29,11 @@ pub(crate) fn part(run: &Simulation) -> Option<El> {
         part.push(El::new("h3").text("Attempts by service"));
         part.push(services(run));
     }
+    // A limit refuses wherever there are retries; a control that somebody has set is worth a look.
+    if run.controls.iter().any(|c| c.key != "limit") {
+        part.push(El::new("h3").text("Refusals by control"));
+        part.push(controls(run));
+    }
     Some(part)
 }
 
@@ -82,6 +87,7 @@ fn services(run: &Simulation) -> El {
             cell(format::percent(s.wasted)),
             cell(format::count(s.served)),
             cell(format::count(s.rejected)),
+            cell(format::count(s.shed)),
             cell(format::count(s.abandoned)),
             cell(format::count(s.dropped)),
             cell(format::count(s.failed)),
@@ -99,6 +105,7 @@ fn services(run: &Simulation) -> El {
         "wasted",
         "served",
         "rejected",
+        "shed",
         "abandoned",
         "dropped",
         "failed",
@@ -108,6 +115,14 @@ fn services(run: &Simulation) -> El {
         "longest queue",
     ];
     table("attempts by service", &columns, rows)
+}
+
+fn controls(run: &Simulation) -> El {
+    let rows = run.controls.iter().map(|c| {
+        let refused = if c.refused == 0 { "never".to_owned() } else { format::count(c.refused) };
+        vec![name_cell(&c.place), cell(c.key.clone()), cell(c.name.clone()), cell(refused)]
+    });
+    table("refusals by control", &["control of", "key", "control", "refused"], rows)
 }
 
 /// In the order that was given, then what it did not mention.

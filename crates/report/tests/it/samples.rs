@@ -339,6 +339,8 @@ fn storm_run(
                     utilisation: 0.997,
                     served: 117_260,
                     rejected: 0,
+                    shed: 0,
+                    shed_by_class: BTreeMap::new(),
                     abandoned: 211_394,
                     dropped: 0,
                     failed: 4_320,
@@ -355,6 +357,7 @@ fn storm_run(
         calls_per_success: Some(5.13),
         floor_calls_per_request: 1.0,
         series,
+        controls: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Key, Kind, Names, Presence, Section, Tagged};
 use crate::sections::calls::CALL;
-use crate::sections::control::{parameter_kind, shown};
+use crate::sections::control::parameter_kind;
 use crate::sections::root::{NAME_PATTERN, ROOT};
 
 const NUMBER: &str = r"[0-9][0-9_]*(\.[0-9][0-9_]*)?";
@@ -182,7 +182,7 @@ impl Schema {
             properties.insert("kind".into(), kind);
             for p in entry.parameters {
                 let mut value = self.kind(&parameter_kind(p));
-                let default = shown(p.unit, p.default);
+                let default = p.unit.show(p.default);
                 value["description"] = format!("{} (left out: {default})", p.doc).into();
                 properties.insert(p.name.into(), value);
             }

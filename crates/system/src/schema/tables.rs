@@ -4,7 +4,7 @@ use damper_control::{Kind as Of, registry};
 
 use super::{Kind, Presence, Section, Tagged};
 use crate::sections::calls::CALL;
-use crate::sections::control::{noun, shown};
+use crate::sections::control::noun;
 use crate::sections::root::ROOT;
 
 const BEGIN: &str = "<!-- keys -->";
@@ -121,7 +121,7 @@ fn controls(out: &mut String, of: Of) {
         let parameters: Vec<String> = entry
             .parameters
             .iter()
-            .map(|p| format!("`{}: {}`", p.name, shown(p.unit, p.default)))
+            .map(|p| format!("`{}: {}`", p.name, p.unit.show(p.default)))
             .collect();
         let (name, summary) = (entry.name, entry.summary);
         let row =

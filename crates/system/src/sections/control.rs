@@ -186,22 +186,11 @@ fn a_noun(of: Of) -> String {
 
 /// `name`: from … to …
 fn range(p: &Parameter) -> String {
-    let (min, max) = (shown(p.unit, p.min), shown(p.unit, p.max));
+    let (min, max) = (p.unit.show(p.min), p.unit.show(p.max));
     if p.max < 1e15 {
         format!("`{}` from {min} to {max}", p.name)
     } else {
         format!("`{}` at least {min}", p.name)
-    }
-}
-
-/// A value of a parameter as the file writes it.
-pub(crate) fn shown(unit: Unit, x: f64) -> String {
-    match unit {
-        Unit::Percent => format!("{x}%"),
-        Unit::Duration => damper_control::Nanos::from_secs_f64(x).to_string(),
-        Unit::Rate => format!("{x}/s"),
-        Unit::Flag => (x != 0.0).to_string(),
-        _ => format!("{x}"),
     }
 }
 
