@@ -66,7 +66,7 @@ mod testing;
 pub mod time;
 pub mod who;
 
-pub use backoff::{Backoff, Growth, Jitter};
+pub use backoff::{Backoff, Drawn, Growth, Jitter};
 pub use budget::{Budget, RetryBudget};
 pub use entry::{Entry, Kind};
 pub use limits::RetryLimits;
