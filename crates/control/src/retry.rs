@@ -7,7 +7,7 @@
 //! retry anyway takes nothing from the others. (A6 asks the budget before the limit, which is
 //! the same here: [`RetryBudget::settle`] has charged the failure by then, and asking gRPC's
 //! budget costs nothing.) Whatever refuses, the state of the call and the budget stay as they
-//! were.
+//! were. (Envoy takes one from the limit of a request even if its breaker then refuses.)
 //!
 //! What comes before the decision is its caller's: whether the call is committed
 //! ([`Conditions`](crate::Conditions) look at it), and [transparent](Transparent) retries, which

@@ -229,6 +229,41 @@ fn decorrelated_triples_at_most() {
     assert_eq!(rounded(drawn(b, MOST)), [15.0, 45.0, 135.0, 405.0, 1215.0, 2000.0]);
 }
 
+/// Of a thousand callers at their eighth retry: how many wait for a time of their own.
+fn apart(b: Backoff) -> usize {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+    let delays = (0..1000).map(|_| {
+        let mut memory = None;
+        let eight = (1..=8).map(|n| {
+            let drawn = b.draw(n, memory, &mut rng);
+            memory = Some(drawn.memory);
+            drawn.delay
+        });
+        eight.last().unwrap()
+    });
+    delays.collect::<std::collections::HashSet<_>>().len()
+}
+
+/// Three ways to come back in step, and what does not.
+#[test]
+fn a_bound_after_the_jitter_brings_callers_back_in_step() {
+    assert_eq!(apart(Backoff::exponential(MS(25), 2.0, MS(250), Jitter::None)), 1);
+    assert_eq!(apart(by_default("linkerd-backoff")), 1, "no room above the bound");
+    let bounded = named("resilience4j-backoff", &[0.5, 1.5, 1.0, 50.0]).unwrap();
+    assert_eq!(apart(bounded), 1, "everything is above the bound");
+    assert!(apart(by_default("envoy-backoff")) > 200, "as many as there are milliseconds");
+    for b in [
+        Backoff::exponential(MS(25), 2.0, MS(250), Jitter::Full),
+        by_default("grpc-backoff"),
+        by_default("grpc-legacy-backoff"),
+        by_default("aws-backoff"),
+        by_default("polly-backoff"),
+        by_default("decorrelated"),
+    ] {
+        assert!(apart(b) > 600, "{b:?}");
+    }
+}
+
 /// A simulation with a seed must give what it gave before a schedule was added.
 #[test]
 fn the_plain_kinds_draw_what_they_always_drew() {

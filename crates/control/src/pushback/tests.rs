@@ -183,6 +183,19 @@ fn envoy_takes_the_first_header_within_the_bound() {
     assert!(high < S(15) && high > MS(14_950), "{high}");
 }
 
+/// The published rule has no jitter, so it brings everybody back at once.
+#[test]
+fn callers_told_the_same_come_back_together_unless_they_are_spread() {
+    let told = retry_after(b"10", Nanos::ZERO, MINUTE).unwrap();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+    let waits = |spread: bool, rng: &mut _| {
+        let one = |_| if spread { told.spread(rng) } else { told };
+        (0..1000).map(one).collect::<std::collections::HashSet<_>>().len()
+    };
+    assert_eq!(waits(false, &mut rng), 1);
+    assert_eq!(waits(true, &mut rng), 1000);
+}
+
 #[test]
 fn spreading_adds_up_to_half() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
