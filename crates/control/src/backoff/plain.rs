@@ -59,8 +59,9 @@ pub(in crate::backoff) const IMMEDIATE: Entry = Entry {
     summary: "retries at once",
     source: "what a loop without a sleep does",
     rule: "delay = 0",
-    when: "For the one retry that goes to another replica after a refusal before any work, as \
-           Google's SRE book has it. Against an overload it only adds load, at the worst time.",
+    when: "When a small part of the callee is overloaded and a retry most likely meets another \
+           part: then the SRE book retries at once. When most of it is, do not retry at all; this \
+           only adds load, at the worst time.",
     traps: &["A limit alone then decides how fast load multiplies: put a budget beside it."],
     parameters: &[],
     readings: &[],
