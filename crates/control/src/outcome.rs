@@ -1,6 +1,6 @@
 //! How an attempt ended, and which endings a policy retries.
 
-use core::ops::BitOr;
+use core::ops::{BitAnd, BitOr};
 
 /// How one attempt ended, as its caller saw it.
 ///
@@ -72,6 +72,9 @@ impl RetryOn {
         Self::REJECTED.0 | Self::TIMED_OUT.0 | Self::FAILED.0 | Self::FAILED_BELOW.0 | Self::SHED.0,
     );
 
+    /// The endings before any work was done: safe to retry even if doing the work twice is not.
+    pub const BEFORE_WORK: Self = Self(Self::REJECTED.0 | Self::SHED.0);
+
     /// Names as the system file writes them.
     pub const NAMES: [(&'static str, Self); 5] = [
         ("rejected", Self::REJECTED),
@@ -94,6 +97,13 @@ impl RetryOn {
         Self(self.0 & !other.0)
     }
 
+    /// The set for calls whose work must not be done twice: only what is in it and came
+    /// [before any work](Self::BEFORE_WORK).
+    #[must_use]
+    pub const fn for_unsafe_calls(self) -> Self {
+        Self(self.0 & Self::BEFORE_WORK.0)
+    }
+
     /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
@@ -105,6 +115,13 @@ impl BitOr for RetryOn {
     type Output = Self;
     fn bitor(self, rhs: Self) -> Self {
         Self(self.0 | rhs.0)
+    }
+}
+
+impl BitAnd for RetryOn {
+    type Output = Self;
+    fn bitand(self, rhs: Self) -> Self {
+        Self(self.0 & rhs.0)
     }
 }
 
@@ -129,5 +146,18 @@ mod tests {
         let named = RetryOn::NAMES.iter().fold(RetryOn::NONE, |all, (_, on)| all | *on);
         assert_eq!(named, RetryOn::ALL);
         assert!(!RetryOn::ALL.without(RetryOn::FAILED).contains(Outcome::Failed));
+    }
+
+    #[test]
+    fn an_unsafe_call_is_retried_only_before_work() {
+        let narrowed = RetryOn::ALL.for_unsafe_calls();
+        for outcome in Outcome::ALL {
+            let before = matches!(outcome, Outcome::Rejected | Outcome::Shed);
+            assert_eq!(narrowed.contains(outcome), before, "{outcome:?}");
+        }
+        let on = RetryOn::TIMED_OUT | RetryOn::SHED;
+        assert_eq!(on.for_unsafe_calls(), RetryOn::SHED, "it narrows, and never adds");
+        assert_eq!(on & RetryOn::ALL, on);
+        assert!(RetryOn::TIMED_OUT.for_unsafe_calls().is_empty());
     }
 }

@@ -1,12 +1,30 @@
-//! The retry decision: conditions, class limit, deadline, budget, delay, in that order.
+//! The retry decision: push-back, conditions, class limit, deadline, budget, delay, in that
+//! order.
 //!
-//! The order follows gRFC A6 1.9 where it has one: an outcome that is not retryable never
-//! touches the budget; the limit is looked at before the budget is asked, so that a call
-//! which cannot retry anyway takes nothing from the others.
+//! The order follows gRFC A6 where it has one. A callee that says "do not come back" is obeyed
+//! before anything else is looked at; an end that is not retryable never touches the budget; the
+//! limit and the deadline are looked at before the budget is asked, so that a call which cannot
+//! retry anyway takes nothing from the others. (A6 asks the budget before the limit, which is
+//! the same here: [`RetryBudget::settle`] has charged the failure by then, and asking gRPC's
+//! budget costs nothing.) Whatever refuses, the state of the call and the budget stay as they
+//! were. (Envoy takes one from the limit of a request even if its breaker then refuses.)
+//!
+//! What comes before the decision is its caller's: whether the call is committed
+//! ([`Conditions`](crate::Conditions) look at it), and [transparent](Transparent) retries, which
+//! no policy counts.
+
+mod failure;
+#[cfg(test)]
+mod tests;
+mod transparent;
 
 use rand_core::Rng;
 
+pub use failure::Failure;
+pub use transparent::{Reached, Transparent, Verdict};
+
 use crate::budget::{Attempt, RetryBudget};
+use crate::pushback::Pushback;
 use crate::{Backoff, Budget, Nanos, Outcome, Reason, Refusal, RetryLimits, RetryOn};
 
 /// A retry policy without its state.
@@ -33,6 +51,17 @@ impl Retry {
         self.limits.max() > 0 && !self.on.is_empty()
     }
 
+    /// The same for calls whose work must not be done twice: retried only if the outcome says
+    /// that no work was done.
+    ///
+    /// [`Conditions::for_unsafe_calls`](crate::Conditions::for_unsafe_calls) sees more: it knows
+    /// a connection that was not made in time from a reply that did not come in time.
+    #[must_use]
+    pub fn for_unsafe_calls(mut self) -> Self {
+        self.on = self.on.for_unsafe_calls();
+        self
+    }
+
     /// Decides what follows an attempt of `class` that ended in `outcome` at `now`.
     ///
     /// `Ok(delay)`: send the next attempt after `delay`; the budget has paid for it. Call
@@ -40,6 +69,7 @@ impl Retry {
     ///
     /// # Errors
     /// A [`Refusal`] with the first reason that applies; the failure is then final.
+    #[inline]
     #[allow(clippy::too_many_arguments)] // state, budget, clock and chance come in apart, by design
     pub fn decide<R: Rng + ?Sized>(
         &self,
@@ -51,23 +81,64 @@ impl Retry {
         deadline: Option<Nanos>,
         rng: &mut R,
     ) -> Result<Nanos, Refusal> {
-        let refuse = |reason| Refusal { reason, class, earliest: None };
-        if !self.on.contains(outcome) {
+        self.decide_with(state, budget, Failure::new(class, outcome), now, deadline, rng)
+    }
+
+    /// The same with all that is known of the failure: what the callee said about coming back,
+    /// what conditions on the reply say, and how long an attempt needs at least.
+    ///
+    /// Call [`RetryBudget::settle`] for the ended attempt first, with
+    /// [`retryable`](Failure::counts) as the failure says.
+    ///
+    /// # Errors
+    /// A [`Refusal`] with the first reason that applies. Where the callee named a time, the
+    /// refusal carries it, so that it can be passed on to whoever called.
+    #[inline]
+    pub fn decide_with<R: Rng + ?Sized>(
+        &self,
+        state: &mut RetryState,
+        budget: &mut Budget,
+        failure: Failure,
+        now: Nanos,
+        deadline: Option<Nanos>,
+        rng: &mut R,
+    ) -> Result<Nanos, Refusal> {
+        let Failure { class, outcome, pushback, needs, .. } = failure;
+        let refuse = |reason| Refusal {
+            reason,
+            class,
+            earliest: pushback.and_then(Pushback::wait).map(|wait| now + wait),
+        };
+        if pushback == Some(Pushback::Stop) && outcome != Outcome::Success {
+            return Err(refuse(Reason::PushedBack));
+        }
+        if !failure.is_retryable(self.on) {
             return Err(refuse(Reason::NotRetryable));
         }
         if state.retries >= self.limits.limit(class) {
             return Err(refuse(Reason::LimitReached));
         }
-        let delay = self.backoff.delay(state.retries.saturating_add(1), state.previous, rng);
-        if !crate::deadline::can_finish(now + delay, Nanos::ZERO, deadline) {
+        let mut next = *state;
+        let delay = match pushback {
+            Some(Pushback::After(wait)) => {
+                (next.drawn, next.previous) = (0, None);
+                wait
+            }
+            Some(Pushback::Once(wait)) => wait,
+            Some(Pushback::Hint { wait, above }) => {
+                let own = next.draw(&self.backoff, outcome, rng);
+                own.max(wait.min(own + above))
+            }
+            Some(Pushback::Stop) | None => next.draw(&self.backoff, outcome, rng),
+        };
+        if !crate::deadline::can_finish(now + delay, needs, deadline) {
             return Err(refuse(Reason::DeadlineTooClose));
         }
-        let paid = budget
+        next.paid = budget
             .withdraw(now, state.attempt(class), outcome, rng)
             .ok_or(refuse(Reason::BudgetExhausted))?;
-        state.retries += 1;
-        state.paid = paid;
-        state.previous = Some(delay);
+        next.retries = next.retries.saturating_add(1);
+        *state = next;
         Ok(delay)
     }
 }
@@ -77,10 +148,13 @@ impl Retry {
 pub struct RetryState {
     /// Retries granted so far.
     pub retries: u32,
-    /// The last delay drawn, for decorrelated jitter.
+    /// What the schedule remembers of the last delay drawn: for decorrelated jitter.
     pub previous: Option<Nanos>,
     /// What the budget charged for the last retry.
     pub paid: u32,
+    /// Retries that took their delay from the schedule since it last began at its base: fewer
+    /// than `retries` once a callee has named a time.
+    pub drawn: u32,
 }
 
 impl RetryState {
@@ -90,76 +164,12 @@ impl RetryState {
     pub const fn attempt(&self, class: u8) -> Attempt {
         Attempt { class, retries: self.retries, paid: self.paid }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Jitter;
-    use crate::budget::GrpcTokenBucket;
-    use rand_xoshiro::Xoshiro256PlusPlus;
-    use rand_xoshiro::rand_core::SeedableRng;
-
-    fn policy() -> Retry {
-        Retry {
-            limits: [2, 1].into(),
-            on: RetryOn::REJECTED,
-            backoff: Backoff::constant(Nanos(10), Jitter::None),
-        }
-    }
-
-    fn ask(
-        state: &mut RetryState,
-        budget: &mut Budget,
-        class: u8,
-        outcome: Outcome,
-        deadline: Option<Nanos>,
-    ) -> Result<Nanos, Reason> {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(0);
-        policy()
-            .decide(state, budget, class, outcome, Nanos(100), deadline, &mut rng)
-            .map_err(|r| r.reason)
-    }
-
-    #[test]
-    fn class_limits_count_retries_after_the_first_attempt() {
-        for (class, limit) in [(0, 2), (1, 1)] {
-            let (mut state, mut budget) = (RetryState::default(), Budget::NONE);
-            for _ in 0..limit {
-                assert_eq!(
-                    ask(&mut state, &mut budget, class, Outcome::Rejected, None),
-                    Ok(Nanos(10))
-                );
-            }
-            assert_eq!(
-                ask(&mut state, &mut budget, class, Outcome::Rejected, None),
-                Err(Reason::LimitReached)
-            );
-        }
-    }
-
-    #[test]
-    fn each_refusal_names_its_reason_and_spends_nothing() {
-        let mut state = RetryState::default();
-        let mut budget = Budget::from(GrpcTokenBucket::try_new(1, 0.1).unwrap());
-        let ask_ = |s: &mut _, b: &mut _, o, d| ask(s, b, 0, o, d);
-        assert_eq!(ask_(&mut state, &mut budget, Outcome::Failed, None), Err(Reason::NotRetryable));
-        let close = Some(Nanos(110));
-        assert_eq!(
-            ask_(&mut state, &mut budget, Outcome::Rejected, close),
-            Err(Reason::DeadlineTooClose)
-        );
-        budget.settle(
-            Nanos::ZERO,
-            Attempt::first(0),
-            Outcome::Rejected,
-            true,
-            &mut crate::testing::Zero,
-        );
-        assert_eq!(
-            ask_(&mut state, &mut budget, Outcome::Rejected, None),
-            Err(Reason::BudgetExhausted)
-        );
-        assert_eq!(state, RetryState::default());
+    #[inline]
+    fn draw<R: Rng + ?Sized>(&mut self, backoff: &Backoff, outcome: Outcome, rng: &mut R) -> Nanos {
+        self.drawn = self.drawn.saturating_add(1);
+        let drawn = backoff.for_cause(outcome).draw(self.drawn, self.previous, rng);
+        self.previous = Some(drawn.memory);
+        drawn.delay
     }
 }
