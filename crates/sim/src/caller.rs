@@ -1,6 +1,8 @@
 //! The caller's side: steps, calls, timeouts, retries.
 
-use damper_control::{Nanos, Outcome, Reason, RetryBudget as _, RetryState, deadline};
+use damper_control::{
+    Failure, Nanos, Outcome, Pushback, Reason, RetryBudget as _, RetryState, deadline,
+};
 
 use crate::calendar::NO_TIMER;
 use crate::lanes::{Link, NO_LANE};
@@ -214,13 +216,23 @@ impl World<'_> {
     pub(crate) fn settle(&mut self, call: u32, outcome: Outcome) {
         let c = &self.calls[call];
         let edge = self.plan.nodes[c.node as usize].edge as usize;
-        let retryable = self.plan.edges[edge].retry.on.contains(outcome);
+        let failure = Failure::new(c.class, outcome).pushed_back(self.pushback(call, outcome));
+        let retryable = failure.counts(self.plan.edges[edge].retry.on);
         let ended = c.state.attempt(c.class);
         let rng = &mut self.control_stream.0;
         self.budgets[edge].settle(Nanos(self.now), ended, outcome, retryable, rng);
         if self.calls[call].passes != NONE {
             self.settle_passes(call, outcome);
         }
+    }
+
+    /// What the callee said about coming back, as far as its caller heeds it.
+    #[inline]
+    fn pushback(&self, call: u32, outcome: Outcome) -> Option<Pushback> {
+        let node = &self.plan.nodes[self.calls[call].node as usize];
+        let said = self.plan.services.get(node.service as usize)?.pushback?;
+        let turned_away = matches!(outcome, Outcome::Rejected | Outcome::Shed);
+        (turned_away && self.plan.edges[node.edge as usize].heeds_pushback).then_some(said)
     }
 
     fn retry_or_give_up(&mut self, call: u32, outcome: Outcome, cause: Outcome) {
@@ -232,14 +244,16 @@ impl World<'_> {
     /// What follows a failed attempt: another one at this very instant (yes), later, or the end.
     #[inline]
     fn again(&mut self, call: u32, outcome: Outcome, cause: Outcome) -> bool {
+        let pushback = self.pushback(call, outcome);
         let c = &mut self.calls[call];
         let edge = self.plan.nodes[c.node as usize].edge as usize;
         let bound = (c.deadline != NEVER).then_some(Nanos(c.deadline));
-        let decision = self.plan.edges[edge].retry.decide(
+        let policy = &self.plan.edges[edge];
+        let failure = Failure { pushback, needs: policy.needs, ..Failure::new(c.class, outcome) };
+        let decision = policy.retry.decide_with(
             &mut c.state,
             &mut self.budgets[edge],
-            c.class,
-            outcome,
+            failure,
             Nanos(self.now),
             bound,
             &mut self.control_stream.0,
@@ -258,6 +272,7 @@ impl World<'_> {
                         Reason::LimitReached => stats.refused_limit += 1,
                         Reason::BudgetExhausted => stats.refused_budget += 1,
                         Reason::DeadlineTooClose => stats.refused_deadline += 1,
+                        Reason::PushedBack => stats.refused_pushback += 1,
                         _ => {}
                     }
                 }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use damper_control::admission::AdmissionRule as _;
 use damper_control::queue::{DropRule, Keep, Order, QueueOrder as _};
-use damper_control::{Budget, Nanos, Retry, RetryBudget as _, RetryOn};
+use damper_control::{Budget, Nanos, Pushback, Retry, RetryBudget as _};
 use damper_system::model::{
-    CacheMode, Call, Caller, Fill, OnAbandon, Policy, Pushback, Service, ServiceId, Step, System,
-    Target, Work,
+    CacheMode, Call, Caller, Fill, OnAbandon, Policy, Service, ServiceId, Step, System, Target,
+    Work,
 };
 
 use crate::gates::EdgeGates;
@@ -90,16 +90,14 @@ pub(crate) struct EdgePlan {
     pub(crate) gates: EdgeGates,
     pub(crate) gated: bool,
     pub(crate) heeds_pushback: bool,
+    pub(crate) needs: Nanos,
     pub(crate) lane: u8,
 }
 
 impl EdgePlan {
     fn new(policy: &Policy, lane: u8) -> Self {
-        let mut retry = policy.retry.clone();
-        if !policy.idempotent {
-            let before_work = RetryOn::REJECTED | RetryOn::SHED;
-            retry.on = retry.on.without(RetryOn::ALL.without(before_work));
-        }
+        let retry = policy.retry.clone();
+        let retry = if policy.idempotent { retry } else { retry.for_unsafe_calls() };
         let gates = EdgeGates::new(policy);
         Self {
             timeout: policy.timeout.map_or(NEVER, |t| t.0),
@@ -110,6 +108,7 @@ impl EdgePlan {
             gated: gates.any(),
             gates,
             heeds_pushback: policy.heeds_pushback,
+            needs: policy.needs,
             lane,
         }
     }

@@ -11,7 +11,7 @@ use damper_control::admission::Admission;
 use damper_control::concurrency::Limit;
 use damper_control::gate::Gate;
 use damper_control::queue::{DropRule, Order};
-use damper_control::{Backoff, Budget, Nanos, Retry, RetryOn};
+use damper_control::{Backoff, Budget, Nanos, Pushback, Retry, RetryOn};
 
 pub use dist::Dist;
 pub use lever::{LeverAction, Pull};
@@ -147,15 +147,6 @@ impl Default for Overloaded {
     fn default() -> Self {
         Self { queue: 0.8, cpu: 0.9, hold: Nanos::ZERO }
     }
-}
-
-/// What a service tells a caller that it turns away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pushback {
-    /// Come back after this.
-    After(Nanos),
-    /// Do not come back.
-    Stop,
 }
 
 /// How callers choose an instance.
@@ -333,6 +324,9 @@ pub struct Policy {
     pub idempotent: bool,
     /// Whether the caller does what a pushback says.
     pub heeds_pushback: bool,
+    /// How long an attempt needs at least: a retry that could not end before the deadline is not
+    /// sent.
+    pub needs: Nanos,
 }
 
 impl Default for Policy {
@@ -353,6 +347,7 @@ impl Default for Policy {
             breaker: None,
             idempotent: true,
             heeds_pushback: true,
+            needs: Nanos::ZERO,
         }
     }
 }

@@ -340,7 +340,7 @@ fn storm_run(
                     served: 117_260,
                     rejected: 0,
                     shed: 0,
-                    shed_by_class: BTreeMap::new(),
+                    shed_by_class: Default::default(),
                     abandoned: 211_394,
                     dropped: 0,
                     failed: 4_320,

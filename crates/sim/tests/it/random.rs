@@ -4,7 +4,9 @@ use damper_control::admission::Admission;
 use damper_control::concurrency::Limit;
 use damper_control::gate::Gate;
 use damper_control::queue::{DropRule, Order};
-use damper_control::{Backoff, Budget, Growth, Jitter, Kind, Nanos, Retry, RetryOn, registry};
+use damper_control::{
+    Backoff, Budget, Growth, Jitter, Kind, Nanos, Pushback, Retry, RetryOn, registry,
+};
 use damper_system::model::*;
 use proptest::prelude::*;
 
@@ -126,12 +128,13 @@ fn backoff() -> impl Strategy<Value = Backoff> {
         Jitter::Decorrelated,
         Jitter::Exponential,
     ]);
-    (growth, jitter, 0u64..80).prop_map(|(growth, jitter, base)| Backoff {
+    let plain = (growth, jitter, 0u64..80).prop_map(|(growth, jitter, base)| Backoff {
         growth,
         base: Nanos::from_millis(base),
         cap: Nanos::from_millis(200),
         jitter,
-    })
+    });
+    prop_oneof![plain, control::<Backoff>(Kind::Backoff).prop_map(|spec| spec.initial)]
 }
 
 /// Any control of a kind: each parameter at its default, or at either end of its range.
@@ -196,6 +199,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
                     breaker: gates.1,
                     idempotent: flags.0,
                     heeds_pushback: flags.1,
+                    needs: MS(if flags.0 { 20 } else { 0 }),
                 }
             },
         )

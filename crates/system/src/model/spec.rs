@@ -5,7 +5,7 @@ use damper_control::concurrency::Limit;
 use damper_control::entry::{Build, Entry};
 use damper_control::gate::Gate;
 use damper_control::queue::{DropRule, Order};
-use damper_control::{Budget, registry};
+use damper_control::{Backoff, Budget, registry};
 
 /// A control of the registry in its initial state.
 #[derive(Clone)]
@@ -88,6 +88,7 @@ macro_rules! made {
 }
 
 made! {
+    Backoff = Backoff,
     Budget = Budget,
     Gate = Gate,
     Limit = Concurrency,

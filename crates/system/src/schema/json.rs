@@ -1,11 +1,11 @@
 //! The JSON Schema that editors complete from (draft 7, which they all know).
 
-use damper_control::{Kind as Of, registry};
+use damper_control::Kind as Of;
 use serde_json::{Map, Value, json};
 
 use super::{Key, Kind, Names, Presence, Section, Tagged};
 use crate::sections::calls::CALL;
-use crate::sections::control::parameter_kind;
+use crate::sections::control::{entries, may_be_none, names, parameter_kind, section_name};
 use crate::sections::root::{NAME_PATTERN, ROOT};
 
 const NUMBER: &str = r"[0-9][0-9_]*(\.[0-9][0-9_]*)?";
@@ -83,7 +83,7 @@ impl Schema {
                 let values = self.kind(kind);
                 json!({"type": "object", "propertyNames": names_pattern(*names), "additionalProperties": values})
             }
-            Kind::Control(of) => self.reference(of.name(), |s| s.control(*of)),
+            Kind::Control(of) => self.reference(section_name(*of), |s| s.control(*of)),
             Kind::Steps => json!({"$ref": "#/definitions/calls"}),
         }
     }
@@ -174,9 +174,8 @@ impl Schema {
     }
 
     fn control(&mut self, of: Of) -> Value {
-        let mut names: Vec<&str> = registry::of(of).map(|e| e.name).collect();
         let mut kinds = Vec::new();
-        for entry in registry::of(of) {
+        for entry in entries(of) {
             let mut properties = Map::new();
             let kind = json!({"const": entry.name, "description": entry.summary});
             properties.insert("kind".into(), kind);
@@ -188,11 +187,10 @@ impl Schema {
             }
             kinds.push(object(entry.summary, properties, &[]));
         }
-        if of != Of::Order && !names.contains(&"none") {
-            names.push("none");
+        if may_be_none(of) {
             kinds.push(json!({"type": "object", "properties": {"kind": {"const": "none"}}, "additionalProperties": false}));
         }
-        kinds.push(json!({"enum": names}));
+        kinds.push(json!({"enum": names(of)}));
         json!({"anyOf": kinds})
     }
 

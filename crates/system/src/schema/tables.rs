@@ -1,10 +1,10 @@
 //! The tables of `docs/system-file.md`.
 
-use damper_control::{Kind as Of, registry};
+use damper_control::Kind as Of;
 
 use super::{Kind, Presence, Section, Tagged};
 use crate::sections::calls::CALL;
-use crate::sections::control::noun;
+use crate::sections::control::{entries, noun, section_name};
 use crate::sections::root::ROOT;
 
 const BEGIN: &str = "<!-- keys -->";
@@ -106,7 +106,7 @@ fn print(out: &mut String, section: &Section, tagged: Option<&Tagged>) {
 }
 
 fn controls(out: &mut String, of: Of) {
-    let (name, noun) = (of.name(), noun(of));
+    let (name, noun) = (section_name(of), noun(of));
     out.push_str(&format!("### {name}\n\nOne of these, as a word with its defaults or as a mapping with `kind` and parameters"));
     let partial = matches!(of, Of::Budget | Of::Throttle | Of::Breaker);
     out.push_str(if partial {
@@ -117,7 +117,7 @@ fn controls(out: &mut String, of: Of) {
     out.push_str(&format!(
         "| {noun} | parameters and what they are when left out | |\n|---|---|---|\n"
     ));
-    for entry in registry::of(of) {
+    for entry in entries(of) {
         let parameters: Vec<String> = entry
             .parameters
             .iter()

@@ -1,7 +1,7 @@
 //! What a kind is called in messages and in the docs.
 
 use super::{Kind, Names};
-use crate::sections::control::noun;
+use crate::sections::control::{noun, section_name};
 
 impl Kind {
     /// What a problem says was expected.
@@ -84,7 +84,7 @@ impl Kind {
             Self::Section(s) | Self::Optional(s) => link(s.name),
             Self::Tagged(tagged) | Self::Keyed(tagged) => link(tagged.section.name),
             Self::Map(names, kind) => format!("{} → {}", names.plural(), kind.docs()),
-            Self::Control(of) => link(of.name()),
+            Self::Control(of) => link(section_name(*of)),
             Self::Steps => link("calls"),
         }
     }

@@ -5,6 +5,7 @@ use damper_control::entry::{Entry, Kind as Of, Parameter, Unit};
 use damper_control::registry;
 
 use super::policies::Placed;
+use super::retry_parts::BACKOFFS;
 use crate::model::{Made, Spec};
 use crate::node::{self, Value};
 use crate::problem::Draft;
@@ -22,10 +23,23 @@ pub(crate) struct ControlPart {
     pub(crate) values: Vec<(String, Placed<f64>)>,
 }
 
+/// The controls that may stand in a place for one of this kind. Backoffs that have a section of
+/// their own are not among them.
+pub(crate) fn entries(of: Of) -> impl Iterator<Item = &'static Entry> {
+    let own =
+        move |e: &&Entry| of != Of::Backoff || BACKOFFS.variants.iter().all(|v| v.name != e.name);
+    registry::of(of).filter(own)
+}
+
+/// Whether there may be none, and that is said by `none`.
+pub(crate) fn may_be_none(of: Of) -> bool {
+    !matches!(of, Of::Order | Of::Backoff)
+}
+
 /// Names that may stand at `kind` of a control.
-fn names(of: Of) -> Vec<&'static str> {
-    let mut names: Vec<&str> = registry::of(of).map(|e| e.name).collect();
-    if of != Of::Order && !names.contains(&"none") {
+pub(crate) fn names(of: Of) -> Vec<&'static str> {
+    let mut names: Vec<&str> = entries(of).map(|e| e.name).collect();
+    if may_be_none(of) && !names.contains(&"none") {
         names.push("none");
     }
     names
@@ -33,17 +47,22 @@ fn names(of: Of) -> Vec<&'static str> {
 
 /// The entry of a name; `Some(None)` is `none`.
 fn named(of: Of, name: &str) -> Option<Option<&'static Entry>> {
-    if name == "none" && of != Of::Order {
+    if name == "none" && may_be_none(of) {
         return Some(None);
     }
-    registry::of(of).find(|e| e.name == name).map(Some)
+    entries(of).find(|e| e.name == name).map(Some)
+}
+
+/// What the section of these controls is called in the schema and the reference.
+pub(crate) fn section_name(of: Of) -> &'static str {
+    if of == Of::Backoff { "published-backoff" } else { of.name() }
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>, entry: &node::Entry, of: Of) -> Option<ControlPart> {
     let mut part = ControlPart { of, at: entry.key.span, kind: None, values: Vec::new() };
     let names = names(of);
-    let (word, entries) = match &entry.value.value {
-        Value::Map(entries) => (entry.value.child("kind").map(|k| &k.value), entries.as_slice()),
+    let (word, given) = match &entry.value.value {
+        Value::Map(given) => (entry.value.child("kind").map(|k| &k.value), given.as_slice()),
         _ => (Some(&entry.value), [].as_slice()),
     };
     if let Some(word) = word {
@@ -66,9 +85,9 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &node::Entry, of: Of) -> Opti
     }
     let of_kind: Vec<&Parameter> = match part.kind {
         Some(entry) => entry.map(|e| e.parameters).unwrap_or_default().iter().collect(),
-        None => registry::of(of).flat_map(|e| e.parameters).collect(),
+        None => entries(of).flat_map(|e| e.parameters).collect(),
     };
-    for e in entries.iter().filter(|e| e.key.text != "kind") {
+    for e in given.iter().filter(|e| e.key.text != "kind") {
         let Some(parameter) = of_kind.iter().find(|p| p.name == e.key.text) else {
             let mut known: Vec<&str> = of_kind.iter().map(|p| p.name).collect();
             known.push("kind");

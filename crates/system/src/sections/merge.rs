@@ -158,17 +158,7 @@ fn resolve(reader: &mut Reader<'_>, chain: &[&Partial]) -> (Policy, Origin) {
         policy.retry.on = part.on.unwrap_or(policy.retry.on);
         if let Some(more) = &part.backoff {
             origin.backoff = Some(more.at);
-            backoff = Some(match backoff {
-                Some(less) if more.kind.is_none() => BackoffPart {
-                    at: more.at,
-                    kind: less.kind,
-                    base: more.base.or(less.base),
-                    factor: more.factor.or(less.factor),
-                    max: more.max.or(less.max),
-                    jitter: more.jitter.or(less.jitter),
-                },
-                _ => more.clone(),
-            });
+            backoff = Some(more.over(backoff));
         }
         let controls = [
             (&mut budget, &part.budget),
@@ -182,6 +172,7 @@ fn resolve(reader: &mut Reader<'_>, chain: &[&Partial]) -> (Policy, Origin) {
             }
         }
         policy.idempotent = part.idempotent.unwrap_or(policy.idempotent);
+        policy.needs = part.needs.unwrap_or(policy.needs);
         policy.heeds_pushback = part.heeds_pushback.unwrap_or(policy.heeds_pushback);
     }
     policy.retry.limits = if limits.windows(2).all(|w| w[0] == w[1]) {
@@ -201,6 +192,14 @@ fn resolve(reader: &mut Reader<'_>, chain: &[&Partial]) -> (Policy, Origin) {
 }
 
 fn build_backoff(reader: &mut Reader<'_>, part: &BackoffPart) -> Option<Backoff> {
+    if let Some(published) = &part.published {
+        if let Some(Placed(_, at)) = part.jitter {
+            let message = "`jitter` does not apply to a published schedule, which has its own";
+            reader.error(Draft::new(at, message).expected("no `jitter`"));
+            return None;
+        }
+        return control::build(reader, published, &[])?.map(|spec| spec.initial);
+    }
     let Some(kind) = part.kind else {
         reader.error(
             Draft::new(part.at, "this backoff has no kind, and no less specific policy has one")

@@ -96,7 +96,7 @@ static RETRY: Section = Section {
         ),
         optional(
             "backoff",
-            Kind::Either(&[NONE, Kind::Tagged(&BACKOFFS)]),
+            Kind::Either(&[NONE, Kind::Tagged(&BACKOFFS), Kind::Control(Of::Backoff)]),
             "none",
             "when a retry is sent",
         ),
@@ -117,6 +117,12 @@ static RETRY: Section = Section {
             Kind::Word(&["heed", "ignore"]),
             "heed",
             "whether a callee that says when to come back, or not to, is heeded",
+        ),
+        optional(
+            "needs",
+            Kind::Duration { zero: true },
+            "0s",
+            "how long an attempt needs at least: a retry that could not end before the deadline is not sent",
         ),
     ],
 };
@@ -142,6 +148,7 @@ pub(crate) struct Partial {
     pub(crate) breaker: Option<ControlPart>,
     pub(crate) idempotent: Option<bool>,
     pub(crate) heeds_pushback: Option<bool>,
+    pub(crate) needs: Option<Nanos>,
 }
 
 /// All policies of the file.
@@ -259,6 +266,7 @@ fn policy(reader: &mut Reader<'_>, entry: &Entry) -> Option<Partial> {
         breaker: None,
         idempotent: None,
         heeds_pushback: None,
+        needs: None,
     };
     partial.timeout = time_or_none(reader, &f, "timeout");
     match f.entry("deadline") {
@@ -277,6 +285,7 @@ fn policy(reader: &mut Reader<'_>, entry: &Entry) -> Option<Partial> {
         partial.on = r.node("on").and_then(|n| on(reader, n));
         partial.backoff = r.entry("backoff").and_then(|e| backoff(reader, &r, e));
         partial.budget = r.entry("budget").and_then(|e| control::read(reader, e, Of::Budget));
+        partial.needs = reader.duration(&r, "needs");
         partial.heeds_pushback = reader.word(&r, "pushback").map(|word| word == "heed");
     }
     partial.throttle = f.entry("throttle").and_then(|e| control::read(reader, e, Of::Throttle));

@@ -1,7 +1,8 @@
 //! `backoff:` of a policy, as far as one policy says it.
 
-use damper_control::{Jitter, Nanos};
+use damper_control::{Jitter, Kind as Of, Nanos};
 
+use super::control::{self, ControlPart};
 use super::policies::Placed;
 use crate::node::{Entry, quoted};
 use crate::problem::Draft;
@@ -61,10 +62,42 @@ const fn variant(
 pub(crate) struct BackoffPart {
     pub(crate) at: Span,
     pub(crate) kind: Option<&'static Variant>,
+    /// One of the published schedules instead.
+    pub(crate) published: Option<ControlPart>,
     pub(crate) base: Option<Placed<Nanos>>,
     pub(crate) factor: Option<Placed<f64>>,
     pub(crate) max: Option<Placed<Nanos>>,
     pub(crate) jitter: Option<Placed<Jitter>>,
+}
+
+impl BackoffPart {
+    /// The more specific of two: its fields, on those of the less specific if it has no kind.
+    pub(crate) fn over(&self, less: Option<Self>) -> Self {
+        let Some(less) = less.filter(|_| self.kind.is_none() && self.published.is_none()) else {
+            return self.clone();
+        };
+        let published = less.published.map(|mut published| {
+            let seconds = |d: Placed<Nanos>| Placed(d.0.as_secs_f64(), d.1);
+            let fields = [
+                ("base", self.base.map(seconds)),
+                ("factor", self.factor),
+                ("max", self.max.map(seconds)),
+            ];
+            for (key, value) in fields {
+                published.values.extend(value.map(|value| (key.to_owned(), value)));
+            }
+            published
+        });
+        Self {
+            at: self.at,
+            kind: less.kind,
+            published,
+            base: self.base.or(less.base),
+            factor: self.factor.or(less.factor),
+            max: self.max.or(less.max),
+            jitter: self.jitter.or(less.jitter),
+        }
+    }
 }
 
 pub(crate) fn backoff(
@@ -75,11 +108,17 @@ pub(crate) fn backoff(
     let mut part = BackoffPart {
         at: entry.key.span,
         kind: None,
+        published: None,
         base: None,
         factor: None,
         max: None,
         jitter: None,
     };
+    let word = entry.value.child("kind").map_or(&entry.value, |kind| &kind.value).scalar();
+    if word.is_some_and(|word| control::entries(Of::Backoff).any(|e| e.name == word)) {
+        part.published = Some(control::read(reader, entry, Of::Backoff)?);
+        return Some(part);
+    }
     if !entry.value.is_map() {
         let word = entry.value.scalar().unwrap_or_default();
         let kind = BACKOFFS.variants.iter().find(|v| v.name == word);

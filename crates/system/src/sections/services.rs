@@ -1,11 +1,9 @@
 //! `services:`: queues, workers, how they fail, and how they protect themselves.
 
-use damper_control::entry::Kind as Of;
+use damper_control::{Kind as Of, Pushback};
 
 use super::{calls, control, lever, service_time};
-use crate::model::{
-    Balance, Contention, OnAbandon, Overloaded, Pushback, RateLimit, Service, Spec,
-};
+use crate::model::{Balance, Contention, OnAbandon, Overloaded, RateLimit, Service, Spec};
 use crate::node::Entry;
 use crate::problem::Draft;
 use crate::read::{Fields, Reader, Val};

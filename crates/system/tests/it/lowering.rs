@@ -15,7 +15,7 @@ fn fixture(name: &str) -> SystemFile {
 
 #[test]
 fn whole_files() {
-    for name in ["hotel", "cache", "routes", "trace"] {
+    for name in ["hotel", "cache", "routes", "trace", "controls"] {
         let file = fixture(&format!("{name}.yaml"));
         let system = file.lower().unwrap_or_else(|p| panic!("{p}"));
         insta::assert_debug_snapshot!(format!("lower-{name}"), system);

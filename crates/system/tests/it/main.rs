@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 mod changes;
+mod controls;
 mod docs;
 mod examples;
 mod lowering;

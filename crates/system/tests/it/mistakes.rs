@@ -83,7 +83,8 @@ fn one_line_for_programs() {
     assert_eq!(
         line,
         "system.yaml:2:17: error: a service has no key `wrokers`; expected `workers`, `instances`, \
-         `balance`, `service_time`, `rate_limit`, `queue`, `order`, `failure`, `error_cost`, \
+         `balance`, `service_time`, `rate_limit`, `queue`, `order`, `drop`, `admission`, \
+         `concurrency`, `shares`, `overloaded`, `pushback`, `lever`, `failure`, `error_cost`, \
          `on_abandon`, `contention` or `blocking`; did you mean `workers`?"
     );
 }

@@ -3,10 +3,11 @@
 use damper_system::{Problems, SystemFile};
 use proptest::prelude::*;
 
-const VALID: [&str; 3] = [
+const VALID: [&str; 4] = [
     include_str!("../files/hotel.yaml"),
     include_str!("../files/cache.yaml"),
     include_str!("../files/routes.yaml"),
+    include_str!("../files/controls.yaml"),
 ];
 
 /// Pieces that mean something to the parser.
