@@ -12,14 +12,15 @@
 //!   the queue that the limit itself causes. If even `min` attempts at a time are slow, the
 //!   latency is not this limit's doing, and shrinking further would only waste workers: then
 //!   that latency is the baseline, up to `max_healthy_rtt` where one is given.
-//! - It doubles until the first sign of a queue (issue 35).
+//! - It starts at `min`, so that the first latency is one without a queue, and doubles until the
+//!   first sign of one (issue 35).
 //! - It never cuts the limit in order to measure (Envoy 8337).
 //! - A window stays open until it has enough samples, instead of being thrown away; attempts
 //!   admitted before a decrease do not cause the next.
 
 use rand_core::Rng;
 
-use super::aimd::{INITIAL, MAX, MIN};
+use super::aimd::{MAX, MIN};
 use super::{ConcurrencyLimit, Sample, ordered};
 use crate::Nanos;
 use crate::entry::{Build, Entry, Kind, Parameter, Unit, seconds, whole};
@@ -28,9 +29,7 @@ use crate::observe::{Observe, Reading};
 /// What a [`Guarded`] is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GuardedConfig {
-    /// The limit at the start.
-    pub initial: u32,
-    /// The smallest limit.
+    /// The smallest limit, and the one at the start.
     pub min: u32,
     /// The largest limit.
     pub max: u32,
@@ -47,7 +46,6 @@ pub struct GuardedConfig {
 impl Default for GuardedConfig {
     fn default() -> Self {
         Self {
-            initial: 20,
             min: 4,
             max: 1000,
             tolerance: 2.0,
@@ -101,14 +99,18 @@ limit = clamp(limit, min, max)",
     traps: &[
         "`min` must be so small that it cannot cause a queue: the latency at `min` is taken for normal.",
         "In front of work that has become slow it goes down to `min` once, in order to see whether that helps.",
-        "Started in the middle of an incident it takes the incident's latency for normal, until one window is faster; `max_healthy_rtt` prevents that.",
+        "Started in the middle of an incident it takes the incident's latency for normal, until it is over; `max_healthy_rtt` prevents that.",
+        "Work of a second starts slowly: each doubling needs `samples` ended attempts.",
         "With `max_healthy_rtt` work that stays slower than `tolerance` times that is done `min` at a time.",
         "It keeps latency at `tolerance` times the baseline under overload: deadlines must allow that.",
         "Calls of very different length in one limit look like queueing when their mix changes.",
     ],
     parameters: &[
-        INITIAL,
-        Parameter { default: 4.0, ..MIN },
+        Parameter {
+            default: 4.0,
+            doc: "the smallest limit, and the one at the start; so small that it causes no queue",
+            ..MIN
+        },
         Parameter { default: 1000.0, ..MAX },
         Parameter {
             name: "tolerance",
@@ -152,18 +154,15 @@ limit = clamp(limit, min, max)",
         Reading::counter("decreases", "windows that lowered the limit"),
     ],
     build: Build::Concurrency(|p| match *p {
-        [initial, min, max, tolerance, window, samples, healthy] => {
-            Guarded::try_new(GuardedConfig {
-                initial: whole(initial)?,
-                min: whole(min)?,
-                max: whole(max)?,
-                tolerance,
-                window: seconds(window)?,
-                samples: whole(samples)?,
-                max_healthy_rtt: seconds(healthy)?,
-            })
-            .map(Into::into)
-        }
+        [min, max, tolerance, window, samples, healthy] => Guarded::try_new(GuardedConfig {
+            min: whole(min)?,
+            max: whole(max)?,
+            tolerance,
+            window: seconds(window)?,
+            samples: whole(samples)?,
+            max_healthy_rtt: seconds(healthy)?,
+        })
+        .map(Into::into),
         _ => None,
     }),
 };
@@ -176,19 +175,19 @@ impl Guarded {
     /// The weight of an idle window in the baseline.
     const WEIGHT: f64 = 0.05;
 
-    /// A limit that starts at `initial`. `None` unless min ≤ initial ≤ max and everything is in
+    /// A limit that starts at `min`. `None` unless min ≤ max and everything is in
     /// the range that [`GuardedConfig`] states.
     #[must_use]
     pub fn try_new(config: GuardedConfig) -> Option<Self> {
         let hour = Nanos::from_secs(3600);
-        let valid = ordered(config.min, config.initial, config.max)
+        let valid = ordered(config.min, config.min, config.max)
             && (1.0..=100.0).contains(&config.tolerance)
             && (Nanos::from_millis(1)..=hour).contains(&config.window)
             && (1..=1_000_000).contains(&config.samples)
             && config.max_healthy_rtt <= hour;
         valid.then_some(Self {
             config,
-            limit: f64::from(config.initial),
+            limit: f64::from(config.min),
             slow_start: true,
             base: 0.0,
             lowest: f64::MAX,
@@ -305,8 +304,16 @@ mod tests {
     use crate::testing::Zero;
     use proptest::prelude::*;
 
+    /// At a limit of 20 in its slow start.
+    fn at_20(config: GuardedConfig) -> Guarded {
+        let mut l = Guarded::try_new(config).unwrap();
+        assert_eq!(l.limit(), config.min);
+        l.limit = 20.0;
+        l
+    }
+
     fn default() -> Guarded {
-        Guarded::try_new(GuardedConfig::default()).unwrap()
+        at_20(GuardedConfig::default())
     }
 
     /// A window of 50 attempts: `drops` of them dropped at once, the others of this latency.
@@ -378,9 +385,7 @@ mod tests {
 
     #[test]
     fn a_healthy_latency_can_be_given() {
-        let mut l =
-            Guarded::try_new(GuardedConfig { max_healthy_rtt: ms(30), ..GuardedConfig::default() })
-                .unwrap();
+        let mut l = at_20(GuardedConfig { max_healthy_rtt: ms(30), ..GuardedConfig::default() });
         window(&mut l, 500, 20, 0);
         assert_eq!((l.base, l.limit()), (3e7, 10), "started in an incident");
         for _ in 0..1_000 {
@@ -417,7 +422,7 @@ mod tests {
         #[test]
         fn stays_in_range(samples in prop::collection::vec(any_sample(), 0..300), tolerance in 1.0f64..5.0) {
             let mut l = Guarded::try_new(GuardedConfig {
-                initial: 7, min: 3, max: 11, tolerance, samples: 2, ..GuardedConfig::default()
+                min: 3, max: 11, tolerance, samples: 2, ..GuardedConfig::default()
             }).unwrap();
             for (now, sample) in samples {
                 l.record(now, &sample, &mut Zero);

@@ -7,7 +7,8 @@
 //!
 //! Why these rules. A queue that every attempt of a window met is `throughput × delay` long, so
 //! taking away `throughput × (delay − target)` leaves `target`: one step instead of a hundred, and
-//! no factor to tune. The step up is the root of the limit, because that is how far the number in
+//! no factor to tune. One attempt may always wait, however long work takes: without it a worker
+//! would be idle between two attempts. A window of few attempts says nothing and stays open. The step up is the root of the limit, because that is how far the number in
 //! service of an unlimited server strays by itself. An attempt that was admitted before the last
 //! decrease met the queue that the decrease was for, and is not counted twice.
 
@@ -72,11 +73,11 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "shrinks while every attempt of a window has waited too long, by the length of that queue",
     source: "Damper; after CoDel (minimum over a window), Breakwater (queueing delay as the signal), Little's law",
     rule: "\
-every window: delay = the smallest wait of attempts admitted since the last decrease
-  delay > target: limit = max(limit / 2, limit − max(1, ended / window × (delay − target)))
+every window of 10 ends or more of attempts admitted since the last decrease:
+  delay = their smallest wait; queue = delay × ended / window; allowed = max(1, target × ended / window)
+  queue > allowed: limit = max(limit / 2, limit − max(1, queue − allowed))
   else if 2 × peak in_flight ≥ limit: limit = 2 × limit before the first decrease,
                                       limit + max(1, sqrt(limit)) after it
-  no such attempt in the window: hold
 limit = clamp(limit, min, max); rejected, shed and cancelled attempts are no samples",
     when: "In front of a service that knows how long an attempt waited before its work began. \
            It needs no idea of a normal latency: work of any length, slow callees and incidents \
@@ -127,6 +128,9 @@ limit = clamp(limit, min, max); rejected, shed and cancelled attempts are no sam
 };
 
 impl QueueDelay {
+    /// Attempts without which a window stays open: that so many waited in a row is no chance.
+    const ENOUGH: u64 = 10;
+
     /// A limit that starts at `initial`. `None` unless min ≤ initial ≤ max and everything is in
     /// the range that [`QueueDelayConfig`] states.
     #[must_use]
@@ -151,25 +155,23 @@ impl QueueDelay {
     }
 
     fn close_window(&mut self, now: Nanos) {
-        if self.counted > 0 {
-            self.delay = self.smallest;
-            let span = now.since(self.since).as_secs_f64();
-            let excess = self.delay.since(self.config.target).as_secs_f64();
-            let new = if excess > 0.0 {
-                self.slow_start = false;
-                self.epoch = now;
-                self.decreases += 1;
-                let queue = self.ended as f64 / span * excess;
-                (self.limit - queue.max(1.0)).max(self.limit / 2.0)
-            } else if f64::from(self.peak) * 2.0 < self.limit {
-                self.limit
-            } else if self.slow_start {
-                self.limit * 2.0
-            } else {
-                self.limit + libm::sqrt(self.limit).max(1.0)
-            };
-            self.limit = new.clamp(f64::from(self.config.min), f64::from(self.config.max));
-        }
+        self.delay = self.smallest;
+        let throughput = self.ended as f64 / now.since(self.since).as_secs_f64();
+        let queue = throughput * self.delay.as_secs_f64();
+        let excess = queue - (throughput * self.config.target.as_secs_f64()).max(1.0);
+        let new = if excess > 0.0 {
+            self.slow_start = false;
+            self.epoch = now;
+            self.decreases += 1;
+            (self.limit - excess.max(1.0)).max(self.limit / 2.0)
+        } else if f64::from(self.peak) * 2.0 < self.limit {
+            self.limit
+        } else if self.slow_start {
+            self.limit * 2.0
+        } else {
+            self.limit + libm::sqrt(self.limit).max(1.0)
+        };
+        self.limit = new.clamp(f64::from(self.config.min), f64::from(self.config.max));
         self.since = now;
         (self.ended, self.counted, self.smallest, self.peak) = (0, 0, Nanos::MAX, 0);
     }
@@ -186,7 +188,7 @@ impl ConcurrencyLimit for QueueDelay {
         // A clock that was set back must neither stop the window nor make all attempts old ones.
         self.since = self.since.min(now);
         self.epoch = self.epoch.min(now);
-        if now.since(self.since) >= self.config.window {
+        if self.counted >= Self::ENOUGH && now.since(self.since) >= self.config.window {
             self.close_window(now);
         }
         if !matches!(
@@ -235,30 +237,30 @@ mod tests {
     #[test]
     fn state_after_each_step_by_hand() {
         let mut l = default();
-        feed(&mut l, 0, 10, ms(0), 10, 1);
+        feed(&mut l, 0, 10, ms(0), 10, 10);
         assert_eq!(l.limit(), 20, "the window is open");
-        feed(&mut l, 90, 100, ms(0), 20, 1);
+        feed(&mut l, 90, 100, ms(0), 20, 10);
         assert_eq!((l.limit(), l.slow_start), (40, true), "doubles: half was in use");
         feed(&mut l, 190, 200, ms(7), 40, 50);
-        assert_eq!(l.limit(), 80, "the sample at 100 ms had no wait");
+        assert_eq!(l.limit(), 80, "those that ended at 100 ms had not waited");
         feed(&mut l, 190, 299, ms(7), 40, 50);
-        feed(&mut l, 290, 300, ms(25), 80, 100);
-        // 100 attempts in 100 ms waited 7 ms at least: 1000/s × 2 ms are too many.
+        feed(&mut l, 290, 300, ms(25), 80, 10);
+        // 100 attempts in 100 ms waited 7 ms at least: 7 of them at a time, 5 are allowed.
         assert_eq!((l.limit(), l.slow_start, l.decreases), (78, false, 1));
         assert_eq!((l.delay, l.epoch), (ms(7), ms(300)));
-        feed(&mut l, 299, 400, ms(30), 78, 10);
-        assert_eq!(l.limit(), 78, "admitted before the decrease: they do not count");
-        feed(&mut l, 300, 410, ms(30), 78, 90);
-        feed(&mut l, 400, 500, ms(0), 78, 1);
-        // 100 in 100 ms, 30 ms: 25 too many.
-        assert_eq!((l.limit(), l.decreases), (53, 2));
-        feed(&mut l, 500, 600, ms(0), 53, 1);
-        assert_eq!(l.limit(), 53, "admitted before the second decrease at 500 ms");
-        feed(&mut l, 600, 700, ms(5), 26, 1);
-        assert_eq!(l.limit, 53.0 + libm::sqrt(53.0), "53 of 53 without a queue: the root of it");
+        feed(&mut l, 299, 350, ms(3), 78, 10);
+        feed(&mut l, 300, 390, ms(30), 78, 80);
+        feed(&mut l, 399, 400, ms(0), 78, 10);
+        // 100 in 100 ms, 30 ms: 30 less 5. The 3 ms were admitted before the decrease.
+        assert_eq!((l.limit(), l.decreases, l.delay), (53, 2, ms(30)));
+        feed(&mut l, 399, 500, ms(90), 53, 10);
+        assert_eq!(l.limit(), 53, "admitted before the second decrease: the window stays open");
+        feed(&mut l, 500, 510, ms(5), 53, 10);
+        feed(&mut l, 600, 600, ms(0), 26, 10);
+        assert_eq!(l.limit, 53.0 + libm::sqrt(53.0), "no queue: the root of it");
         let grown = l.limit;
-        feed(&mut l, 700, 800, ms(0), 26, 1);
-        assert_eq!(l.limit, grown, "5 ms are allowed, and 26 are less than half of 60");
+        feed(&mut l, 700, 700, ms(0), 26, 1);
+        assert_eq!(l.limit, grown, "26 are less than half of 60");
     }
 
     #[test]
@@ -268,19 +270,31 @@ mod tests {
         feed(&mut l, 100, 100, ms(0), 20, 1);
         assert_eq!(l.limit(), 10);
         let mut l = default();
-        feed(&mut l, 0, 0, Nanos(5_000_001), 20, 1);
+        feed(&mut l, 0, 0, Nanos(5_000_100), 20, 1_000);
         feed(&mut l, 100, 100, ms(0), 20, 1);
         assert_eq!(l.limit(), 19);
     }
 
     #[test]
+    fn one_attempt_may_wait_however_long_work_takes() {
+        let mut l = default();
+        // Five a second that wait 200 ms: one at a time, so that the worker is never idle.
+        feed(&mut l, 0, 0, ms(200), 10, 10);
+        feed(&mut l, 2_000, 2_000, ms(300), 10, 10);
+        assert_eq!((l.limit(), l.decreases), (40, 0));
+        // 300 ms: one and a half.
+        feed(&mut l, 4_000, 4_000, ms(0), 10, 1);
+        assert_eq!((l.limit(), l.decreases), (39, 1));
+    }
+
+    #[test]
     fn quick_rejections_do_not_hide_the_queue() {
         let mut l = default();
-        feed(&mut l, 0, 0, ms(10), 20, 10);
+        feed(&mut l, 0, 0, ms(10), 20, 100);
         let rejected = Sample { outcome: Some(Outcome::Rejected), ..success(ms(0), 20) };
         l.record(ms(50), &rejected, &mut Zero);
         feed(&mut l, 100, 100, ms(0), 20, 1);
-        assert_eq!((l.limit(), l.delay), (19, ms(10)));
+        assert_eq!((l.limit(), l.delay), (15, ms(10)), "ten at a time, five too many");
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 //! Source: Netflix concurrency-limits, `WindowedLimit` with its average and percentile windows.
 //! A window that has too few samples when it ends is thrown away, as published: with the
 //! defaults, below ten attempts per second the limit never moves. A percentile window keeps its
-//! first 512 latencies; a publication without such a bound would have to allocate.
+//! first 512 latencies, so that it need not allocate.
 
 use alloc::boxed::Box;
 use alloc::vec;
