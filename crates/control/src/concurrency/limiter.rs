@@ -17,9 +17,9 @@ pub type Shares = [f64; CLASSES];
 /// Leave to work on one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permit {
-    started: Nanos,
-    in_flight: u32,
-    class: u8,
+    pub(super) started: Nanos,
+    pub(super) in_flight: u32,
+    pub(super) class: u8,
 }
 
 /// A limit and what is in flight under it.
@@ -106,3 +106,6 @@ impl Observe for Limiter {
         see("refused", self.refused as f64);
     }
 }
+
+#[cfg(test)]
+mod tests;
