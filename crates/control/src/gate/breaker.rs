@@ -4,10 +4,11 @@
 //! consecutive failure accrual (`breaker-consecutive`), Polly v8 `CircuitStateController`
 //! (`polly-breaker`). Closed, open and half-open; time moves it on when it is next asked.
 //!
-//! Every state that lets attempts out has a number, which the [`Pass`] carries. An attempt that
-//! ends when the breaker is in another state than when it was let out is counted as late and
-//! changes nothing. Linkerd does that; resilience4j and Polly let an attempt of the closed state
-//! decide over the half-open one, which lets old news count as a probe.
+//! Every state that lets attempts out has a number, which the [`Pass`] carries, so that an
+//! attempt is known to be late when it ends in another state than it was let out in. Linkerd
+//! ignores those. resilience4j and Polly do not look: an attempt sent before the breaker opened
+//! counts as a probe if it ends while half-open, so old news decides. With
+//! [`BreakerRule::late`] off they are ignored here too.
 //!
 //! A clock that goes back restarts the wait of an open breaker; it never lengthens it by more.
 
@@ -234,8 +235,9 @@ impl Admit for Breaker {
         rng: &mut R,
     ) {
         self.pass_time(now, rng);
-        if pass.ticket != self.generation {
-            self.counts.late += 1;
+        let late = pass.ticket != self.generation;
+        self.counts.late += u64::from(late);
+        if late && !self.rule.late {
             return;
         }
         let (failed, slow) = (self.rule.fails(outcome), latency > self.rule.slow);
@@ -252,7 +254,7 @@ impl Admit for Breaker {
                 }
             }
             Phase::HalfOpen(_) => self.probed(now, failed, slow, rng),
-            // Nothing is let out while it is open, so nothing carries this number.
+            // Only time moves an open one on.
             Phase::Open { .. } => {}
         }
     }

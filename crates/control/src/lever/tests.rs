@@ -165,7 +165,10 @@ fn hold_keeps_the_level_reached() {
     assert_eq!(lever.set(s(31), ClassSet::ALL, Action::Hold), Pulled::Already);
     // Nobody came during the ramp: a second's worth is saved, and 9.999 s follow the first.
     assert_eq!(lever.offer(s(30), 0, 10_000, s(10)), 30 + 299);
-    // Held and then pulled on, it begins where it is told.
+    // Held, the first ramp is a change again and starts where it says.
+    let first = ramp(Level::Rate(0.0), Level::Rate(100.0), s(100), 0);
+    assert_eq!(lever.clone().set(s(40), ClassSet::ALL, first), Pulled::Changed);
+    // So does one that begins where it was held.
     lever.all(s(40), ramp(Level::Rate(30.0), Level::Rate(100.0), s(70), 0));
     assert_eq!(lever.level(s(50), 0), Level::Rate(40.0));
 }
@@ -211,6 +214,18 @@ fn a_class_of_its_own_wins_over_all_until_all_are_pulled_again() {
     for class in 0..=255 {
         assert!(lever.admit(s(100), class).is_err(), "{class}");
     }
+}
+
+#[test]
+fn the_same_rate_for_one_of_the_classes_that_share_it_is_a_rate_of_its_own() {
+    let mut lever = Lever::new();
+    lever.all(s(0), rate(10.0));
+    assert_eq!(lever.set(s(0), ClassSet::of(1), rate(10.0)), Pulled::Changed);
+    assert_eq!(lever.offer(s(0), 1, 100, s(1)) + lever.offer(s(0), 2, 100, s(1)), 20);
+    assert_eq!(lever.set(s(1), ClassSet::of(1), rate(10.0)), Pulled::Already);
+    // A pause or an opening has nothing to share.
+    lever.all(s(1), Action::Pause);
+    assert_eq!(lever.set(s(1), ClassSet::of(1), Action::Pause), Pulled::Already);
 }
 
 #[test]

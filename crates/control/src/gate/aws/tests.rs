@@ -84,6 +84,17 @@ fn measures_once_per_half_second() {
     assert!((g.measured() - (0.8 * 0.5 + 0.2 * 19.52)).abs() < 1e-12);
 }
 
+/// K seconds after it was throttled the rate is back at where that happened, whenever it was.
+#[test]
+fn the_cubic_starts_at_the_last_throttling() {
+    let mut g = throttled_at(10.0);
+    g.half_seconds = 2000;
+    g.end(Nanos::from_secs(1000), Outcome::Rejected);
+    assert!((g.w_max - 7.0).abs() < 1e-9);
+    let k = Nanos::from_secs_f64(libm::cbrt(7.0 * 0.3 / 0.4));
+    assert!((g.cubic(Nanos::from_secs(1000) + k) - 7.0).abs() < 1e-9);
+}
+
 #[test]
 fn does_nothing_until_the_callee_throttles() {
     let mut g = gate();
@@ -157,6 +168,7 @@ fn whoever_gives_up_before_its_turn_hands_its_token_back() {
     assert_eq!(g.tokens, before, "it had been sent");
     g.cancel(Nanos::ZERO, Pass::default());
     assert_eq!(g.tokens, before, "so had one that did not wait");
+    assert_eq!(reading(&g, "gave_up"), 1.0);
 }
 
 #[test]

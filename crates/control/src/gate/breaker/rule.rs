@@ -66,6 +66,8 @@ pub struct BreakerRule {
     /// Whether an attempt that was rejected or shed is a failure; otherwise it is a success,
     /// for the callee answers.
     pub rejections: bool,
+    /// Whether an attempt that was let out in another state counts in the one it ends in.
+    pub late: bool,
 }
 
 impl BreakerRule {
