@@ -317,6 +317,20 @@ fn a_recovery_survives_a_restart() {
 }
 
 #[test]
+fn a_position_is_written_down_alike_however_it_was_reached() {
+    let (mut one, mut other) = (Lever::new(), Lever::new());
+    let pulls = [(2, rate(10.0)), (0, Action::Pause), (7, share(0.5))];
+    for (class, action) in pulls {
+        assert_eq!(one.set(s(0), ClassSet::of(class), action), Pulled::Changed);
+    }
+    for (class, action) in pulls.into_iter().rev() {
+        assert_eq!(other.set(s(0), ClassSet::of(class), action), Pulled::Changed);
+    }
+    assert_eq!(one.state(s(1)), other.state(s(1)));
+    assert_eq!(one.state(s(1)).groups.len(), 3);
+}
+
+#[test]
 fn an_impossible_state_pauses_everything_and_says_so() {
     let group = Group { classes: ClassSet::of(1), setting: Setting::Paused, cause: Action::Pause };
     let fine = LeverState { groups: std::vec![group.clone()] };

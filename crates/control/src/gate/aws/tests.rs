@@ -198,6 +198,23 @@ fn timeouts_let_the_rate_grow() {
     assert!(last > 100.0, "{last}");
 }
 
+/// From a clock that went back it goes on from there, and does not wait for the old time.
+#[test]
+fn a_clock_that_goes_back_stops_neither_the_refill_nor_the_measurement() {
+    let mut g = throttled_at(10.0);
+    let late = Nanos::from_secs(1_000_000);
+    for _ in 0..7 {
+        assert_eq!(g.ask(late), Nanos::ZERO, "the bucket is full: 7");
+    }
+    assert!(g.ask(ms(0)) > Nanos::ZERO, "going back earns nothing");
+    assert_eq!(g.ask(Nanos::from_secs(10)), Nanos::ZERO);
+    g.end(late, Outcome::Success);
+    g.end(ms(0), Outcome::Success);
+    let before = g.measured();
+    g.end(ms(500), Outcome::Success);
+    assert!((g.measured() - (0.8 * 4.0 + 0.2 * before)).abs() < 1e-9, "two in half a second");
+}
+
 #[test]
 fn refuses_impossible_settings() {
     for fill in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e6] {

@@ -392,6 +392,12 @@ fn a_clock_that_goes_back_restarts_the_wait_and_no_more() {
     b.enter(Phase::Open { since: s(1_000_000), wait: s(10) });
     assert_eq!(b.ask(s(50)).unwrap_err().earliest, Some(s(60)));
     assert!(b.ask(s(60)).is_ok());
+    // Half-open, it restarts the time that the probes have.
+    let mut b = opened(&[("probes", 1.0), ("max_half_open", 5.0)]);
+    b.ask(s(1_000_000)).unwrap();
+    assert!(b.ask(s(50)).is_err());
+    assert_eq!(b.state(), BreakerState::HalfOpen);
+    assert_eq!(b.ask(s(55)).unwrap_err().earliest, Some(s(115)));
 }
 
 #[test]
