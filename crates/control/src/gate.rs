@@ -155,6 +155,7 @@ mod tests {
     use super::testing::reading;
     use super::*;
     use crate::entry::{Build, Entry, Kind};
+    use crate::observe::Metric;
     use proptest::prelude::*;
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::SeedableRng;
@@ -207,6 +208,7 @@ mod tests {
             for entry in ENTRIES {
                 let mut gate = build(entry);
                 let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+                let mut before = std::vec![f64::MIN; entry.readings.len()];
                 for (time, ticket, op) in &ops {
                     let now = Nanos(time >> (ticket % 64));
                     let pass = Pass { wait: Nanos(*time), ticket: ticket >> (time % 32) };
@@ -215,7 +217,13 @@ mod tests {
                         7 => { let _ = gate.admit(now, *op, &mut rng); }
                         n => gate.settle(now, pass, Outcome::ALL[usize::from(n)], Nanos(*time), &mut rng),
                     }
-                    gate.observe(&mut |name, value| assert!(value.is_finite(), "{name}"));
+                    let mut i = 0;
+                    gate.observe(&mut |name, value| {
+                        let falls = entry.readings[i].metric == Metric::Counter && value < before[i];
+                        assert!(value.is_finite() && !falls, "{} {name}", entry.name);
+                        before[i] = value;
+                        i += 1;
+                    });
                 }
             }
         }

@@ -48,6 +48,7 @@ pub struct AwsAdaptive {
     failed: Nanos,
     sent: u64,
     delayed: u64,
+    gave_up: u64,
     throttled: u64,
     refused: u64,
 }
@@ -102,6 +103,7 @@ before sending:  if enabled, wait for one token; tokens come at `fill` per secon
         Reading::gauge("tokens", "tokens left; below zero: reserved by callers that wait"),
         Reading::counter("sent", "attempts let through, at once or later"),
         Reading::counter("delayed", "attempts that had to wait"),
+        Reading::counter("gave_up", "attempts let through that gave up before their turn"),
         Reading::counter("throttled", "answers that throttled"),
         Reading::counter("refused", "attempts that would have waited longer than max_wait"),
     ],
@@ -139,6 +141,7 @@ impl AwsAdaptive {
             failed: Nanos::ZERO,
             sent: 0,
             delayed: 0,
+            gave_up: 0,
             throttled: 0,
             refused: 0,
         })
@@ -262,7 +265,7 @@ impl Admit for AwsAdaptive {
         let ahead = pass.ticket.wrapping_sub(stamp(now));
         if pass.wait > Nanos::ZERO && ahead > 0 && ahead <= u32::MAX / 2 {
             self.tokens = (self.tokens + 1.0).min(self.capacity);
-            self.sent = self.sent.saturating_sub(1);
+            self.gave_up += 1;
         }
     }
 }
@@ -275,6 +278,7 @@ impl Observe for AwsAdaptive {
         see("tokens", self.tokens);
         see("sent", self.sent as f64);
         see("delayed", self.delayed as f64);
+        see("gave_up", self.gave_up as f64);
         see("throttled", self.throttled as f64);
         see("refused", self.refused as f64);
     }

@@ -84,6 +84,17 @@ fn measures_once_per_half_second() {
     assert!((g.measured() - (0.8 * 0.5 + 0.2 * 19.52)).abs() < 1e-12);
 }
 
+/// K seconds after it was throttled the rate is back at where that happened, whenever it was.
+#[test]
+fn the_cubic_starts_at_the_last_throttling() {
+    let mut g = throttled_at(10.0);
+    g.half_seconds = 2000;
+    g.end(Nanos::from_secs(1000), Outcome::Rejected);
+    assert!((g.w_max - 7.0).abs() < 1e-9);
+    let k = Nanos::from_secs_f64(libm::cbrt(7.0 * 0.3 / 0.4));
+    assert!((g.cubic(Nanos::from_secs(1000) + k) - 7.0).abs() < 1e-9);
+}
+
 #[test]
 fn does_nothing_until_the_callee_throttles() {
     let mut g = gate();
@@ -157,6 +168,7 @@ fn whoever_gives_up_before_its_turn_hands_its_token_back() {
     assert_eq!(g.tokens, before, "it had been sent");
     g.cancel(Nanos::ZERO, Pass::default());
     assert_eq!(g.tokens, before, "so had one that did not wait");
+    assert_eq!(reading(&g, "gave_up"), 1.0);
 }
 
 #[test]
@@ -184,6 +196,23 @@ fn timeouts_let_the_rate_grow() {
         last = g.fill();
     }
     assert!(last > 100.0, "{last}");
+}
+
+/// From a clock that went back it goes on from there, and does not wait for the old time.
+#[test]
+fn a_clock_that_goes_back_stops_neither_the_refill_nor_the_measurement() {
+    let mut g = throttled_at(10.0);
+    let late = Nanos::from_secs(1_000_000);
+    for _ in 0..7 {
+        assert_eq!(g.ask(late), Nanos::ZERO, "the bucket is full: 7");
+    }
+    assert!(g.ask(ms(0)) > Nanos::ZERO, "going back earns nothing");
+    assert_eq!(g.ask(Nanos::from_secs(10)), Nanos::ZERO);
+    g.end(late, Outcome::Success);
+    g.end(ms(0), Outcome::Success);
+    let before = g.measured();
+    g.end(ms(500), Outcome::Success);
+    assert!((g.measured() - (0.8 * 4.0 + 0.2 * before)).abs() < 1e-9, "two in half a second");
 }
 
 #[test]

@@ -64,6 +64,11 @@ const REJECTIONS: Parameter = switch(
     1.0,
     "whether a rejected or shed attempt is a failure; otherwise it is a success",
 );
+const LATE_COUNTS: Parameter = switch(
+    "late",
+    1.0,
+    "whether an attempt sent in another state counts when it ends, as published; otherwise it is ignored",
+);
 
 const BY_CALLS_PARAMETERS: &[Parameter] = &[
     FAILURE_RATE,
@@ -78,6 +83,7 @@ const BY_CALLS_PARAMETERS: &[Parameter] = &[
     MAX_WAIT,
     JITTER,
     REJECTIONS,
+    LATE_COUNTS,
 ];
 
 const BY_TIME_PARAMETERS: &[Parameter] = &[
@@ -93,6 +99,7 @@ const BY_TIME_PARAMETERS: &[Parameter] = &[
     MAX_WAIT,
     JITTER,
     REJECTIONS,
+    LATE_COUNTS,
 ];
 
 const CONSECUTIVE_PARAMETERS: &[Parameter] = &[
@@ -120,6 +127,7 @@ const POLLY_PARAMETERS: &[Parameter] = &[
     span("sampling", 30.0, 0.5, 3600.0, "how far back it looks, in ten slices"),
     span("break", 5.0, 0.5, 86_400.0, "how long it stays open"),
     switch("rejections", 1.0, REJECTIONS.doc),
+    LATE_COUNTS,
 ];
 
 /// The argument against it, and where it fits; the same for all.
@@ -136,7 +144,7 @@ const TRAPS: &[&str] = &[
     "Little traffic: below the minimum of calls it never opens, and above it a few failures decide.",
     "Breakers that opened together probe together; give the wait jitter where many callers share a callee.",
     "A caller that retries at once what a breaker refused has no breaker; back off, or do not retry.",
-    "An attempt that ends in another state than the one it was sent in is counted as late and otherwise ignored; resilience4j and Polly let it decide over a half-open breaker.",
+    "An attempt sent before it opened counts as a probe if it ends while it is half-open, as published: a slow success of an hour ago closes it, a slow failure opens it. Set `late: false`.",
 ];
 
 const TRAPS_RESILIENCE4J: &[&str] = &[
@@ -179,7 +187,8 @@ const SUCCEEDED: Reading = Reading::counter("succeeded", "attempts that succeede
 const FAILED: Reading = Reading::counter("failed", "attempts that failed");
 const SLOWS: Reading = Reading::counter("slow", "attempts that were slow");
 const PROBED: Reading = Reading::counter("probes", "probes let through");
-const LATE: Reading = Reading::counter("late", "attempts that ended in another state, ignored");
+const LATE: Reading =
+    Reading::counter("late", "attempts that ended in another state than they were sent in");
 const REFUSED: Reading = Reading::counter("refused", "attempts refused (not_permitted)");
 
 const RATES: &[Reading] = &[
@@ -226,7 +235,8 @@ open:      refuses until `wait` × factor^(openings since closed - 1) has passed
 half-open: lets `probes` through; when min(min_calls, probes) of them have ended:
            open if a rate is reached, else closed with an empty window
 failure:   failed, failed below, timed out; rejected and shed if `rejections`
-slow:      took longer than `slow`",
+slow:      took longer than `slow`
+late:      an attempt sent in another state counts where it ends if `late`, else not at all",
     when: WHEN,
     traps: TRAPS_RESILIENCE4J,
     parameters: BY_CALLS_PARAMETERS,
@@ -245,7 +255,8 @@ open:      refuses until `wait` × factor^(openings since closed - 1) has passed
 half-open: lets `probes` through; when min(min_calls, probes) of them have ended:
            open if a rate is reached, else closed with an empty window
 failure:   failed, failed below, timed out; rejected and shed if `rejections`
-slow:      took longer than `slow`",
+slow:      took longer than `slow`
+late:      an attempt sent in another state counts where it ends if `late`, else not at all",
     parameters: BY_TIME_PARAMETERS,
     build: Build::Gate(|p| {
         resilience4j(BY_TIME_PARAMETERS, p, |n| {
@@ -265,7 +276,8 @@ closed:    open after `failures` failures in a row; a success sets the count to 
 open:      refuses for min(max_penalty, base + U(0, jitter) × base), where
            base = min(max_penalty, min_penalty × 2^(openings since closed - 1)); then half-open
 half-open: lets exactly one through: success closes, failure opens with the next longer wait
-failure:   failed, failed below, timed out; rejected and shed if `rejections`",
+failure:   failed, failed below, timed out; rejected and shed if `rejections`
+late:      an attempt sent in another state is ignored",
     when: WHEN,
     traps: TRAPS_LINKERD,
     parameters: CONSECUTIVE_PARAMETERS,
@@ -287,6 +299,7 @@ failure:   failed, failed below, timed out; rejected and shed if `rejections`",
                 jitter,
                 spread: Spread::Above,
                 rejections: flag(rejections)?,
+                late: false,
             };
             Breaker::try_new(rule).map(Into::into)
         }
@@ -305,13 +318,14 @@ closed:    when a failure ends, over the last `sampling` in ten slices:
 open:      refuses for `break`, then half-open
 half-open: lets one through, and another whenever `break` has passed without an end:
            success closes with an empty window, failure opens
-failure:   failed, failed below, timed out; rejected and shed if `rejections`",
+failure:   failed, failed below, timed out; rejected and shed if `rejections`
+late:      an attempt sent in another state counts where it ends if `late`, else not at all",
     when: WHEN,
     traps: TRAPS_POLLY,
     parameters: POLLY_PARAMETERS,
     readings: RATES,
     build: Build::Gate(|p| match *p {
-        [ratio, min, sampling, pause, rejections] if in_range(POLLY_PARAMETERS, p) => {
+        [ratio, min, sampling, pause, rejections, late] if in_range(POLLY_PARAMETERS, p) => {
             let rule = BreakerRule {
                 trip: Trip::Time(seconds(sampling)?, 10),
                 failure_rate: ratio,
@@ -327,6 +341,7 @@ failure:   failed, failed below, timed out; rejected and shed if `rejections`",
                 jitter: 0.0,
                 spread: Spread::Around,
                 rejections: flag(rejections)?,
+                late: flag(late)?,
             };
             Breaker::try_new(rule).map(Into::into)
         }
@@ -352,6 +367,7 @@ fn resilience4j(
         most,
         jitter,
         rejections,
+        late,
     ] = *p
     else {
         return None;
@@ -377,6 +393,7 @@ fn resilience4j(
         jitter,
         spread: Spread::Around,
         rejections: flag(rejections)?,
+        late: flag(late)?,
     };
     Breaker::try_new(rule).map(Into::into)
 }

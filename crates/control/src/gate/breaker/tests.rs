@@ -154,8 +154,8 @@ fn a_minimum_below_the_number_of_probes_decides_earlier() {
 }
 
 #[test]
-fn what_ends_late_is_counted_and_changes_nothing() {
-    let mut b = with(&page::BY_CALLS, &[("window", 2.0), ("probes", 1.0)]);
+fn what_ends_late_can_be_ignored() {
+    let mut b = with(&page::BY_CALLS, &[("window", 2.0), ("probes", 1.0), ("late", 0.0)]);
     let old: Vec<Pass> = (0..4).map(|_| b.ask(s(0)).unwrap()).collect();
     b.end(s(1), old[0], Outcome::Failed);
     b.end(s(1), old[1], Outcome::Failed);
@@ -176,6 +176,32 @@ fn what_ends_late_is_counted_and_changes_nothing() {
     assert_eq!((reading(&b, "calls"), reading(&b, "late")), (0.0, 4.0));
 }
 
+/// The same as published: the breaker is closed by an attempt that was sent before it opened,
+/// while the probe is still under way. Linkerd looks, and is not.
+#[test]
+fn old_news_decides_over_a_half_open_breaker_as_published() {
+    for (entry, changes, closes) in [
+        (&page::BY_CALLS, [("window", 1.0), ("probes", 1.0)].as_slice(), true),
+        (&page::BY_TIME, &[("min_calls", 1.0), ("probes", 1.0)], true),
+        (&page::POLLY, &[("min_throughput", 2.0)], true),
+        (&page::POLLY, &[("min_throughput", 2.0), ("late", 0.0)], false),
+        (&page::CONSECUTIVE, &[("failures", 1.0)], false),
+    ] {
+        let mut b = with(entry, changes);
+        let old = b.ask(s(0)).unwrap();
+        b.call(s(0), Outcome::Success);
+        let mut probe = b.ask(s(0)).unwrap();
+        b.end(s(0), probe, Outcome::Failed);
+        assert_eq!(b.state(), BreakerState::Open, "{}", entry.name);
+        probe = b.ask(s(60)).unwrap();
+        b.end(s(61), old, Outcome::Success);
+        assert_eq!(b.state() == BreakerState::Closed, closes, "{}", entry.name);
+        assert_eq!(reading(&b, "late"), 1.0);
+        b.end(s(62), probe, Outcome::Success);
+        assert_eq!(b.state(), BreakerState::Closed);
+    }
+}
+
 #[test]
 fn a_hung_probe_blocks_for_ever_as_published_unless_a_bound_is_set() {
     let mut b = opened(&[("probes", 1.0)]);
@@ -188,7 +214,7 @@ fn a_hung_probe_blocks_for_ever_as_published_unless_a_bound_is_set() {
     assert!(b.ask(s(64)).is_err());
     assert_eq!(b.ask(s(65)).unwrap_err().earliest, Some(s(125)), "open again since 65 s");
     b.end(s(66), hung, Outcome::Success);
-    assert_eq!((b.state(), reading(&b, "late")), (BreakerState::Open, 1.0));
+    assert_eq!((b.state(), reading(&b, "late")), (BreakerState::Open, 1.0), "only time opens it");
     b.call(s(125), Outcome::Success);
     assert_eq!(b.state(), BreakerState::Closed);
 }
@@ -366,6 +392,12 @@ fn a_clock_that_goes_back_restarts_the_wait_and_no_more() {
     b.enter(Phase::Open { since: s(1_000_000), wait: s(10) });
     assert_eq!(b.ask(s(50)).unwrap_err().earliest, Some(s(60)));
     assert!(b.ask(s(60)).is_ok());
+    // Half-open, it restarts the time that the probes have.
+    let mut b = opened(&[("probes", 1.0), ("max_half_open", 5.0)]);
+    b.ask(s(1_000_000)).unwrap();
+    assert!(b.ask(s(50)).is_err());
+    assert_eq!(b.state(), BreakerState::HalfOpen);
+    assert_eq!(b.ask(s(55)).unwrap_err().earliest, Some(s(115)));
 }
 
 #[test]
@@ -405,7 +437,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut b = match which {
-            0 => with(&page::BY_CALLS, &[("window", 3.0), ("probes", 2.0), ("max_half_open", 7.0)]),
+            0 => with(&page::BY_CALLS, &[("window", 3.0), ("probes", 2.0), ("max_half_open", 7.0), ("late", f64::from(u8::from(seed % 2 == 0)))]),
             1 => with(&page::BY_TIME, &[("window", 3.0), ("min_calls", 3.0), ("jitter", 50.0), ("max_wait", 60.0)]),
             2 => with(&page::CONSECUTIVE, &[("failures", 2.0)]),
             _ => with(&page::POLLY, &[("min_throughput", 2.0)]),
@@ -433,7 +465,8 @@ proptest! {
                 && b.rule.hung != Hung::Another
             {
                 let probes = out.iter().filter(|p| p.ticket == b.generation).count();
-                prop_assert!(probes + probing.ended as usize <= b.rule.probes as usize);
+                let ended = if b.rule.late { 0 } else { probing.ended as usize };
+                prop_assert!(probes + ended <= b.rule.probes as usize);
             }
             let changes = ["opened", "half_opened", "reopened", "closed"].map(|n| reading(&b, n));
             prop_assert_eq!(changes.iter().sum::<f64>(), f64::from(b.generation));
