@@ -6,11 +6,11 @@
 
 use damper_control::admission::{Admission, AdmissionRule as _, Busy};
 use damper_control::concurrency::{Limiter, Permit, Shares};
-use damper_control::lever::Lever;
+use damper_control::lever::{Change, Lever};
 use damper_control::overload::Detector;
 use damper_control::who::CLASSES;
 use damper_control::{Nanos, Outcome, RetryBudget as _, Who};
-use damper_system::model::Service;
+use damper_system::model::{Pull, Service};
 
 use crate::slab::NONE;
 use crate::world::{Event, World};
@@ -212,7 +212,11 @@ impl Operator {
         Self { lever: Lever::new(), pulled: 0 }
     }
 
-    fn pull(&mut self, now: Nanos, pull: &damper_system::model::Pull) {
-        let _ = (now, pull);
+    fn pull(&mut self, now: Nanos, pull: &Pull) {
+        let Pull { classes, action, .. } = *pull;
+        // What the reader has let through is in range; a system made by hand may not be.
+        let _ = self
+            .lever
+            .pull(now, Change { action, classes, who: "operator", why: "the system file" });
     }
 }

@@ -14,7 +14,7 @@ use damper_control::queue::{DropRule, Order};
 use damper_control::{Backoff, Budget, Nanos, Pushback, Retry, RetryOn};
 
 pub use dist::Dist;
-pub use lever::{LeverAction, Pull};
+pub use lever::Pull;
 pub use load::{Arrivals, Load};
 pub use spec::{Made, Spec};
 pub use trigger::{Action, ActionKind, Spike, Trigger};

@@ -3,6 +3,7 @@
 use damper_control::admission::Admission;
 use damper_control::concurrency::Limit;
 use damper_control::gate::Gate;
+use damper_control::lever::{Action as LeverAction, ClassSet, Level, Ramp};
 use damper_control::queue::{DropRule, Order};
 use damper_control::{
     Backoff, Budget, Growth, Jitter, Kind, Nanos, Pushback, Retry, RetryOn, registry,
@@ -163,10 +164,20 @@ fn pull() -> impl Strategy<Value = Pull> {
         LeverAction::Open,
         LeverAction::Pause,
         LeverAction::Hold,
-        LeverAction::Throttle(20.0),
-        LeverAction::Ramp { from: 1.0, to: 30.0, over: S(1) },
+        LeverAction::Throttle(Level::Rate(20.0)),
+        LeverAction::Throttle(Level::Share(0.5)),
+        LeverAction::Ramp(Ramp {
+            from: Level::Rate(1.0),
+            to: Level::Rate(30.0),
+            over: S(1),
+            steps: 0,
+        }),
     ]);
-    (action, 0u64..3000, prop::sample::select(vec![1u16, 2, u16::MAX]))
+    (
+        action,
+        0u64..3000,
+        prop::sample::select(vec![ClassSet::of(0), ClassSet::of(1), ClassSet::ALL]),
+    )
         .prop_map(|(action, after, classes)| Pull { after: MS(after), classes, action })
 }
 

@@ -1,8 +1,9 @@
 //! `lever:` of a service: what the operator does during a run.
 
 use damper_control::Nanos;
+use damper_control::lever::{Action, ClassSet, Level, Ramp};
 
-use crate::model::{LeverAction, Pull};
+use crate::model::Pull;
 use crate::node::{Node, Value};
 use crate::problem::Draft;
 use crate::read::{Fields, Reader, Val};
@@ -11,7 +12,8 @@ use crate::source::Span;
 
 const CLASSES: Kind = Kind::OneOrMany(&WHICH);
 const WHICH: Kind = Kind::Name(Names::ClassOrAll);
-const RATE: Kind = Kind::Rate { zero: true };
+const LEVEL: Kind = Kind::Either(&[Kind::Rate { zero: true }, Kind::Share { zero: true }]);
+const SOME: Kind = Kind::Either(&[Kind::Rate { zero: false }, Kind::Share { zero: false }]);
 
 /// One pull, or a list of them.
 pub(crate) const PULLS: Kind = Kind::OneOrMany(&PULL);
@@ -24,11 +26,11 @@ static PULL_SECTION: Section = Section {
         otherwise("open", CLASSES, "", "lets these classes through, or `all`"),
         otherwise("pause", CLASSES, "", "lets none of them through"),
         otherwise("hold", CLASSES, "", "stays at the rate that a ramp has reached"),
-        otherwise("throttle", CLASSES, "", "lets `rate` of them through, together"),
-        otherwise("ramp", CLASSES, "", "from `from` to `to` within `over`, then open"),
-        otherwise("rate", RATE, "", "throttle: attempts per second"),
-        otherwise("from", RATE, "", "ramp: attempts per second at first"),
-        otherwise("to", RATE, "", "ramp: attempts per second at the end"),
+        otherwise("throttle", CLASSES, "", "lets only `rate` of them through, together"),
+        otherwise("ramp", CLASSES, "", "from `from` to `to` within `over`, and stays there"),
+        otherwise("rate", SOME, "", "throttle: attempts per second, or a share of them"),
+        otherwise("from", LEVEL, "", "ramp: where it begins"),
+        otherwise("to", LEVEL, "", "ramp: where it ends, of the same kind"),
         otherwise("over", Kind::Duration { zero: false }, "", "ramp: how long it takes"),
         optional(
             "after",
@@ -87,23 +89,42 @@ pub(crate) fn lower(reader: &mut Reader<'_>, f: &Fields<'_>) -> Vec<Pull> {
 fn pull(reader: &mut Reader<'_>, item: &Node, at: Span) -> Option<Pull> {
     let (variant, f) = reader.keyed(item, &PULLS_BY_KEY, at)?;
     let after = reader.duration(&f, "after").unwrap_or(Nanos::ZERO);
-    let mut classes = 0;
+    let mut classes = ClassSet::NONE;
     for value in reader.one_or_many(f.node(variant.name)?, &WHICH)? {
-        classes |= match value {
-            Val::Id(class) => 1 << class,
-            _ => u16::MAX,
-        };
+        classes = classes.with(match value {
+            Val::Id(class) => ClassSet::of(class as u8),
+            _ => ClassSet::ALL,
+        });
     }
     let action = match variant.name {
-        "open" => LeverAction::Open,
-        "pause" => LeverAction::Pause,
-        "hold" => LeverAction::Hold,
-        "throttle" => LeverAction::Throttle(reader.number(&f, "rate")?),
-        _ => LeverAction::Ramp {
-            from: reader.number(&f, "from")?,
-            to: reader.number(&f, "to")?,
-            over: reader.duration(&f, "over")?,
-        },
+        "open" => Action::Open,
+        "pause" => Action::Pause,
+        "hold" => Action::Hold,
+        "throttle" => Action::Throttle(level(reader, &f, "rate")?),
+        _ => {
+            let (from, to) = (level(reader, &f, "from"), level(reader, &f, "to"));
+            let over = reader.duration(&f, "over")?;
+            let (from, to) = (from?, to?);
+            if std::mem::discriminant(&from) != std::mem::discriminant(&to) {
+                reader.error(
+                    Draft::new(
+                        f.span("to"),
+                        "a ramp goes from one rate to another, or from one share to another",
+                    )
+                    .found(f.node("to")?.found())
+                    .expected("the same kind as `from`")
+                    .also(f.span("from"), "from"),
+                );
+                return None;
+            }
+            Action::Ramp(Ramp { from, to, over, steps: 0 })
+        }
     };
     Some(Pull { after, classes, action })
+}
+
+fn level(reader: &mut Reader<'_>, f: &Fields<'_>, key: &str) -> Option<Level> {
+    let share = f.node(key)?.scalar().is_some_and(|text| text.trim_end().ends_with('%'));
+    let x = reader.number(f, key)?;
+    Some(if share { Level::Share(x) } else { Level::Rate(x) })
 }

@@ -283,8 +283,9 @@ fn shares(reader: &mut Reader<'_>, f: &Fields<'_>) -> Option<Vec<f64>> {
     for e in entries {
         let class = calls::class(reader, e);
         let share = reader.scalar(&e.value, &Kind::Share { zero: true });
-        if let (Some(class), Some(Val::Number(share))) = (class, share) {
-            shares[class] = share;
+        match (class, share) {
+            (Some(class), Some(Val::Number(share))) => shares[class] = share,
+            _ => return None,
         }
     }
     let sum: f64 = shares.iter().sum();

@@ -241,6 +241,10 @@ pub(crate) fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>
         ("lever-empty", vec![("services", "{db: {lever: []}}")]),
         ("lever-two-actions", vec![("services", "{db: {lever: {pause: all, open: all}}}")]),
         ("lever-without-rate", vec![("services", "{db: {lever: {throttle: all}}}")]),
+        (
+            "lever-ramp-of-two-kinds",
+            vec![("services", "{db: {lever: {ramp: all, from: 10/s, to: 100%, over: 1s}}}")],
+        ),
         ("users-zero", vec![("users", "0")]),
         ("users-of-nobody", vec![("users", "{nobody: 3}")]),
         // Triggers.
