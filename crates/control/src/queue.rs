@@ -10,9 +10,12 @@ mod adaptive_lifo;
 mod codel;
 mod codel_min_delay;
 mod codel_timeout;
+pub mod drop_tracker;
 mod hbase_codel;
 mod keep;
+pub mod levels;
 mod max_wait;
+pub mod shuffle;
 mod simple;
 #[cfg(test)]
 mod tests;
