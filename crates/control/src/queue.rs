@@ -7,10 +7,12 @@
 //! entry, and a line in one of the two tables below.
 
 mod adaptive_lifo;
+mod apf;
 mod codel;
 mod codel_min_delay;
 mod codel_timeout;
 pub mod drop_tracker;
+mod fair;
 mod hbase_codel;
 mod keep;
 pub mod levels;
@@ -21,6 +23,7 @@ mod simple;
 mod tests;
 
 pub use adaptive_lifo::AdaptiveLifo;
+pub use apf::{Apf, ApfConfig};
 pub use codel::Codel;
 pub use codel_min_delay::CodelMinDelay;
 pub use codel_timeout::CodelTimeout;
@@ -91,9 +94,11 @@ pub trait DropFrom: Observe {
 
 pub(crate) mod order {
     //! The table of orders.
+    use alloc::boxed::Box;
+
     use super::{
-        AdaptiveLifo, Fifo, Lifo, Nanos, Priority, QueueOrder, Refusal, Side, Who, adaptive_lifo,
-        simple,
+        AdaptiveLifo, Apf, Fifo, Lifo, Nanos, Priority, QueueOrder, Refusal, Side, Who,
+        adaptive_lifo, apf, simple,
     };
     use crate::family::family;
 
@@ -108,6 +113,8 @@ pub(crate) mod order {
             AdaptiveLifo(AdaptiveLifo) = [adaptive_lifo::ENTRY];
             /// The highest class first.
             Priority(Priority) = [simple::PRIORITY];
+            /// Kubernetes' priority and fairness.
+            Apf(Box<Apf>) = [apf::ENTRY];
         }
     }
 

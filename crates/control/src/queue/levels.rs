@@ -113,6 +113,12 @@ pub struct Demand {
 }
 
 impl Demand {
+    /// None so far, from `now` on.
+    #[must_use]
+    pub fn starting(now: Nanos) -> Self {
+        Self { since: now, ..Self::default() }
+    }
+
     /// The most in the last period.
     #[must_use]
     pub const fn high(&self) -> f64 {

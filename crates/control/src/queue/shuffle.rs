@@ -64,8 +64,14 @@ impl Dealer {
 
     /// How many cards a hand has.
     #[must_use]
-    pub const fn hand(&self) -> usize {
-        self.hand
+    pub const fn hand(&self) -> u32 {
+        self.hand as u32
+    }
+
+    /// How many cards there are.
+    #[must_use]
+    pub const fn deck(&self) -> u32 {
+        self.deck
     }
 
     /// The hand of a hash, in the order in which it is dealt.
