@@ -318,7 +318,7 @@ proptest! {
         }
     }
 
-    /// The search by bits finds what a search in a round over all queues finds.
+    /// The search by fours finds what a search in a round over all queues finds.
     #[test]
     fn the_first_is_that_of_a_plain_search(
         deck in 1u32..200, robin in any::<usize>(), waits in prop::collection::vec((0u64..4, any::<bool>()), 200),
@@ -326,9 +326,9 @@ proptest! {
         let mut q = queues(deck, 1, 1, 1);
         q.robin = robin % deck as usize;
         for (i, (start, waits)) in waits.iter().enumerate().take(deck as usize) {
-            q.queues[i].next_start = *start;
             if *waits {
-                q.occupied[i / 64] |= 1 << (i % 64);
+                q.keys[i] = *start;
+                q.waiting += 1;
             }
         }
         let n = deck as usize;
