@@ -244,7 +244,7 @@ mod tests {
     /// it began; later it begins anew.
     #[test]
     fn it_comes_back_at_the_rate_it_had() {
-        for (pause_ms, count) in [(200, 4), (1700, 1)] {
+        for (pause_ms, count) in [(200, 4), (1540, 4), (1550, 1)] {
             let mut r = rule();
             let times = drops(&mut r, 10_000, 13_790, MS(20));
             assert_eq!((times.len(), r.count, r.last_count), (5, 5, 1));
@@ -277,6 +277,14 @@ mod tests {
         assert!(!r.drops(MS(500), MS(50), 9));
         assert!(!r.drops(MS(500), MS(50), 9));
         assert_eq!(r.drop_next, MS(600));
+        // A short wait of the one after it does not end what has just begun; the one after does.
+        r = rule();
+        r.drops(MS(0), MS(50), 9);
+        assert!(r.drops(MS(500), MS(50), 9));
+        assert!(!r.drops(MS(500), MS(1), 9));
+        assert!(r.dropping && r.first_above.is_none());
+        assert!(!r.drops(MS(501), MS(50), 9));
+        assert!(!r.dropping);
     }
 
     #[test]

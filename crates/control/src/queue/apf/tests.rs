@@ -176,6 +176,24 @@ fn lent_seats_come_back() {
     assert_eq!(order.reading("borrowed"), 0.0);
 }
 
+/// Ten seats for the first half of a period: mean 5, deviation 5, and ten at most. The second
+/// period has none.
+#[test]
+fn demand_is_that_of_the_period() {
+    let mut order = apf(20, &[level(1.0, 50.0)]);
+    order.join_many(S(100), 0, 10);
+    let lists = order.take_all(S(100));
+    for list in lists {
+        order.done(S(105), list, S(5));
+    }
+    order.turn(S(109));
+    assert_eq!(order.levels[0].claim.high, 0.0, "the period is not over");
+    order.turn(S(110));
+    assert_eq!((order.levels[0].claim.high, order.levels[0].claim.smooth), (10.0, 10.0));
+    order.turn(S(120));
+    assert_eq!((order.levels[0].claim.high, order.levels[0].claim.smooth), (0.0, 9.77));
+}
+
 /// A server that was idle for a year lends by what it was asked for last.
 #[test]
 fn a_long_silence_is_many_periods() {
