@@ -21,6 +21,7 @@ pub mod shuffle;
 mod simple;
 #[cfg(test)]
 mod tests;
+pub mod width;
 
 pub use adaptive_lifo::AdaptiveLifo;
 pub use apf::{Apf, ApfConfig};

@@ -12,7 +12,8 @@
 //!   seats.
 //! - Kubernetes lends seats every 10 s by a timer. Here that happens with the first event after
 //!   it, with the demand as it was in each of the periods. What a level gets it uses from the
-//!   next event on.
+//!   next event on, so an adapter asks for every free worker after every event, and not only for
+//!   the one that came free.
 //! - A level that has lent all its seats may still use one; Kubernetes lets it wait for the timer.
 
 use alloc::boxed::Box;
