@@ -6,10 +6,31 @@
 //! Adding an order or a drop rule: a module here with its source named at the top and its
 //! entry, and a line in one of the two tables below.
 
+mod adaptive_lifo;
+mod apf;
+mod codel;
+mod codel_min_delay;
+mod codel_timeout;
+pub mod drop_tracker;
+mod fair;
+mod hbase_codel;
 mod keep;
+pub mod levels;
+mod max_wait;
+pub mod shuffle;
 mod simple;
+#[cfg(test)]
+mod tests;
+pub mod width;
 
+pub use adaptive_lifo::AdaptiveLifo;
+pub use apf::{Apf, ApfConfig};
+pub use codel::Codel;
+pub use codel_min_delay::CodelMinDelay;
+pub use codel_timeout::CodelTimeout;
+pub use hbase_codel::HbaseCodel;
 pub use keep::Keep;
+pub use max_wait::{MaxWait, wait_limit};
 pub use simple::{Fifo, Lifo, Priority};
 
 use crate::observe::Observe;
@@ -74,7 +95,12 @@ pub trait DropFrom: Observe {
 
 pub(crate) mod order {
     //! The table of orders.
-    use super::{Fifo, Lifo, Nanos, Priority, QueueOrder, Refusal, Side, Who, simple};
+    use alloc::boxed::Box;
+
+    use super::{
+        AdaptiveLifo, Apf, Fifo, Lifo, Nanos, Priority, QueueOrder, Refusal, Side, Who,
+        adaptive_lifo, apf, simple,
+    };
     use crate::family::family;
 
     family! {
@@ -84,8 +110,12 @@ pub(crate) mod order {
             Fifo(Fifo) = [simple::FIFO];
             /// Last in, first out.
             Lifo(Lifo) = [simple::LIFO];
+            /// First in first out while the queue is short, newest first while it is long.
+            AdaptiveLifo(AdaptiveLifo) = [adaptive_lifo::ENTRY];
             /// The highest class first.
             Priority(Priority) = [simple::PRIORITY];
+            /// Kubernetes' priority and fairness.
+            Apf(Box<Apf>) = [apf::ENTRY];
         }
     }
 
@@ -130,7 +160,10 @@ pub(crate) mod order {
 
 pub(crate) mod rule {
     //! The table of drop rules.
-    use super::{DropFrom, Keep, Nanos, keep};
+    use super::{
+        Codel, CodelMinDelay, CodelTimeout, DropFrom, HbaseCodel, Keep, MaxWait, Nanos, codel,
+        codel_min_delay, codel_timeout, hbase_codel, keep, max_wait,
+    };
     use crate::family::family;
 
     family! {
@@ -138,6 +171,16 @@ pub(crate) mod rule {
         DropRule, each {
             /// Drops nothing.
             Keep(Keep) = [keep::ENTRY];
+            /// Drops whoever waited longer than a bound.
+            MaxWait(MaxWait) = [max_wait::ENTRY];
+            /// "Fail at Scale": a short time-out while the queue does not get empty.
+            CodelTimeout(CodelTimeout) = [codel_timeout::ENTRY];
+            /// CoDel as folly has it.
+            CodelMinDelay(CodelMinDelay) = [codel_min_delay::ENTRY];
+            /// CoDel as HBase has it.
+            HbaseCodel(HbaseCodel) = [hbase_codel::ENTRY];
+            /// CoDel as for packets.
+            Codel(Codel) = [codel::ENTRY];
         }
     }
 

@@ -12,18 +12,21 @@ use crate::{Nanos, Reason, Refusal};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fifo {
     waiting: u32,
+    rejected: u64,
 }
 
 /// Last in, first out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lifo {
     waiting: u32,
+    rejected: u64,
 }
 
 /// The highest class first; first in, first out within a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Priority {
     waiting: [u32; CLASSES],
+    rejected: u64,
 }
 
 pub(super) const FIFO: Entry = Entry {
@@ -36,7 +39,10 @@ pub(super) const FIFO: Entry = Entry {
            whole queue, and callers who time out leave work behind that nobody needs.",
     traps: &["The oldest attempt that still has a caller is always about to lose it."],
     parameters: &[],
-    readings: &[Reading::gauge("waiting", "attempts that wait")],
+    readings: &[
+        Reading::gauge("waiting", "attempts that wait"),
+        Reading::counter("rejected", "attempts that found the queue full"),
+    ],
     build: Build::Order(|p| p.is_empty().then(|| Order::Fifo(Fifo::default()))),
 };
 
@@ -85,6 +91,7 @@ macro_rules! one_list {
                 most: u32,
             ) -> Result<usize, Refusal> {
                 if waiting >= most {
+                    self.rejected += 1;
                     return Err(full(who));
                 }
                 self.waiting += 1;
@@ -106,6 +113,7 @@ macro_rules! one_list {
         impl Observe for $order {
             fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
                 see("waiting", f64::from(self.waiting));
+                see("rejected", self.rejected as f64);
             }
         }
     };
@@ -123,6 +131,7 @@ impl QueueOrder for Priority {
     #[inline]
     fn join(&mut self, _: Nanos, who: Who, waiting: u32, most: u32) -> Result<usize, Refusal> {
         if waiting >= most {
+            self.rejected += 1;
             return Err(full(who));
         }
         self.waiting[who.index()] += 1;
@@ -147,6 +156,7 @@ impl QueueOrder for Priority {
 impl Observe for Priority {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("waiting", self.waiting.iter().copied().map(f64::from).sum());
+        see("rejected", self.rejected as f64);
     }
 }
 
@@ -161,6 +171,7 @@ mod tests {
         assert_eq!(fifo.next(now), None);
         assert_eq!(fifo.join(now, Who::of(0), 0, 1), Ok(0));
         assert_eq!(fifo.join(now, Who::of(3), 1, 1), Err(Refusal::new(Reason::QueueFull, 3)));
+        assert_eq!(fifo.rejected, 1);
         assert_eq!(fifo.next(now), Some((0, Side::Oldest)));
         let mut lifo = Lifo::default();
         assert_eq!(lifo.join(now, Who::of(0), 0, 9), Ok(0));
@@ -172,6 +183,8 @@ mod tests {
         }
         assert_eq!(priority.next(now), Some((0, Side::Oldest)));
         assert_eq!(priority.next(now), Some((2, Side::Oldest)));
+        assert_eq!(priority.join(now, Who::of(1), 9, 9), Err(Refusal::new(Reason::QueueFull, 1)));
+        assert_eq!(priority.rejected, 1);
         priority.left(now, 2);
         assert_eq!(priority.next(now), None);
     }
