@@ -8,11 +8,17 @@
 //! Adding one: a module here with its source named at the top and its entry, and a line in the
 //! table below.
 
+mod envoy_admission;
 mod everybody;
+mod gcra;
+mod rate;
 
 use rand_core::Rng;
 
+pub use envoy_admission::EnvoyAdmission;
 pub use everybody::Everybody;
+pub use gcra::CellRate;
+pub use rate::RateLimit;
 
 use crate::family::family;
 use crate::observe::Observe;
@@ -74,6 +80,12 @@ family! {
     Admission, each {
         /// Lets everybody in.
         Everybody(Everybody) = [everybody::ENTRY];
+        /// A token bucket, plain or with reserves for higher classes.
+        RateLimit(RateLimit) = [rate::ENTRY, rate::BY_CLASS];
+        /// The generic cell rate algorithm, as Linkerd has it.
+        CellRate(CellRate) = [gcra::ENTRY];
+        /// Envoy's admission control.
+        EnvoyAdmission(EnvoyAdmission) = [envoy_admission::ENTRY];
     }
 }
 
