@@ -8,16 +8,30 @@
 //! Adding one: a module here with its source named at the top and its entry, and a line in the
 //! table below.
 
+mod bbr;
+mod cinnamon;
+mod criticality;
+mod dagor;
 mod envoy_admission;
 mod everybody;
 mod gcra;
+#[cfg(test)]
+mod plant;
+mod quarkus;
 mod rate;
+
+use alloc::boxed::Box;
 
 use rand_core::Rng;
 
+pub use bbr::{Bbr, BbrByClass};
+pub use cinnamon::{Cinnamon, Tuner};
+pub use criticality::Criticality;
+pub use dagor::Dagor;
 pub use envoy_admission::EnvoyAdmission;
 pub use everybody::Everybody;
 pub use gcra::CellRate;
+pub use quarkus::Quarkus;
 pub use rate::RateLimit;
 
 use crate::family::family;
@@ -86,6 +100,18 @@ family! {
         CellRate(CellRate) = [gcra::ENTRY];
         /// Envoy's admission control.
         EnvoyAdmission(EnvoyAdmission) = [envoy_admission::ENTRY];
+        /// WeChat's DAGOR.
+        Dagor(Dagor) = [dagor::ENTRY];
+        /// Sentinel's system rule.
+        Bbr(Bbr) = [bbr::ENTRY];
+        /// Bandwidth × delay by class.
+        BbrByClass(BbrByClass) = [bbr::BY_CLASS];
+        /// Uber's Cinnamon.
+        Cinnamon(Box<Cinnamon>) = [cinnamon::ENTRY, cinnamon::BY_ARRIVALS];
+        /// Google's criticality.
+        Criticality(Box<Criticality>) = [criticality::ENTRY];
+        /// Quarkus' load shedding.
+        Quarkus(Quarkus) = [quarkus::ENTRY];
     }
 }
 
