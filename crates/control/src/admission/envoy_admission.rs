@@ -165,6 +165,11 @@ impl EnvoyAdmission {
     }
 
     fn purge(&mut self, now: Nanos) {
+        // A clock that went back by more than the window: the buckets are of another time, and
+        // would stay until it has come there again.
+        if self.len > 0 && self.buckets[self.oldest].start > now + self.window {
+            (self.len, self.requests, self.successes) = (0, 0, 0);
+        }
         while self.len > 0 {
             let bucket = self.buckets[self.oldest];
             if now.since(bucket.start) < self.window {
@@ -330,6 +335,11 @@ mod tests {
         assert_eq!(e.requests, 4, "an end that nobody knows is not recorded");
         assert!(e.ask(S(100), &mut Zero), "all forgotten");
         assert_eq!((e.len, e.requests, e.successes), (0, 0, 0));
+        e.end(S(100), 5, Outcome::Failed);
+        e.end(S(98), 5, Outcome::Failed);
+        assert_eq!((e.len, e.requests), (1, 10), "a clock that went back a little");
+        e.end(S(2), 5, Outcome::Failed);
+        assert_eq!((e.len, e.requests), (1, 5), "and a lot");
     }
 
     /// 300 in 30 s are 10 a second.

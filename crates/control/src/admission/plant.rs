@@ -7,6 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::{Admission, AdmissionRule, Busy};
+use crate::chance::below;
 use crate::who::Who;
 use crate::{Nanos, Outcome};
 
@@ -20,7 +21,7 @@ pub(super) struct Plant {
     pub(super) queue: u32,
     /// Time between arrivals.
     pub(super) every: Nanos,
-    /// The class of each arrival in turn.
+    /// An arrival has one of these classes, each as likely as the others.
     pub(super) classes: &'static [u8],
     /// An attempt that took longer than this from its admission fails.
     pub(super) deadline: Nanos,
@@ -46,12 +47,11 @@ pub(super) struct Run<'a> {
     utilisation: f64,
     last: Nanos,
     next: Nanos,
-    arrivals: usize,
     seen: Seen,
 }
 
 impl Plant {
-    /// Serves a thousand attempts per second; classes 0 to 3 come in turn at `load` times that.
+    /// Serves a thousand attempts per second; classes 0 to 3 come alike at `load` times that.
     pub(super) fn at(load: f64) -> Self {
         Self {
             workers: 10,
@@ -73,7 +73,6 @@ impl Plant {
             utilisation: 0.0,
             last: Nanos::ZERO,
             next: Nanos::ZERO,
-            arrivals: 0,
             seen: Seen::default(),
         }
     }
@@ -130,8 +129,9 @@ impl Run<'_> {
     }
 
     fn arrive(&mut self, now: Nanos) {
-        let class = self.plant.classes[self.arrivals % self.plant.classes.len()];
-        self.arrivals += 1;
+        // By chance, because in turn they could fall in step with the tokens of a rate limit.
+        let classes = self.plant.classes;
+        let class = classes[below(classes.len() as u64, &mut self.rng) as usize];
         let who = Who { class, flow: self.rng.next_u64() };
         let i = usize::from(class);
         self.seen.offered[i] += 1;
@@ -226,6 +226,25 @@ fn every_rule_refuses_under_overload_and_those_that_tell_classes_apart_the_lowes
             }
             assert!(share(3) > share(0) + 0.2, "{name}: {seen:?}");
         }
+    }
+}
+
+/// Seven of eight attempts are of the lowest class, at four times the capacity; the highest class
+/// alone would fill half of it.
+#[test]
+fn a_flood_of_the_lowest_class_leaves_the_highest_alone() {
+    for (name, by_class, mut rule) in rules() {
+        let plant = Plant { classes: &[0, 3, 3, 3, 3, 3, 3, 3], ..Plant::at(4.0) };
+        let mut run = plant.run(&mut rule);
+        run.until(MS(30_000));
+        let seen = run.until(MS(60_000));
+        let lost = f64::from(seen.refused[0] + seen.queue_full[0]) / f64::from(seen.offered[0]);
+        // Whoever does not look at the class refuses three of four.
+        let expected = if by_class && name != "cinnamon" { 0.0..0.05 } else { 0.4..1.0 };
+        assert!(expected.contains(&lost), "{name}: {lost} {seen:?}");
+        // Criticality keeps 15 % of the capacity from the lowest class.
+        let useful = seen.good.iter().sum::<u32>();
+        assert!(!by_class || name == "cinnamon" || useful > 25_000, "{name}: {seen:?}");
     }
 }
 

@@ -45,7 +45,7 @@ pub(in crate::admission) const ENTRY: Entry = Entry {
     summary: "when the load is high, bounds what is inside by best rate × lowest time, for lower classes sooner",
     source: "Damper, after Sentinel's system rule and TCP BBR; sentinel-golang issue 436",
     rule: "\
-product = most ends of two half seconds × 2 × lowest time
+product = most ends of two half seconds (at least 1) × 2 × lowest time
 class k of n refuses iff utilisation > load and inside > 1
                          and inside > product × (1 + (n - 1 - k) / (n - 1))
 lowest time: kept until a time as low comes; after 10 s without one, a probe:
@@ -102,10 +102,12 @@ impl ByClass {
     /// Attempts inside that best rate × lowest time allows; infinite before the first end.
     #[must_use]
     pub fn bound(&self) -> f64 {
-        let best = self.ended[0].max(self.ended[1]);
+        // Where nothing ends any more, one end is assumed, as Sentinel does: a service that hangs
+        // must not be taken for one of which nothing is known.
+        let best = self.ended[0].max(self.ended[1]).max(1);
         match self.lowest {
-            Some(lowest) if best > 0 => best as f64 * 2.0 * lowest.as_secs_f64(),
-            _ => f64::INFINITY,
+            Some(lowest) => best as f64 * 2.0 * lowest.as_secs_f64(),
+            None => f64::INFINITY,
         }
     }
 

@@ -128,6 +128,16 @@ fn classes_by_hand() {
 }
 
 #[test]
+fn a_service_that_hangs_lets_nobody_in() {
+    let mut b = BbrByClass::try_new(80.0, 4).unwrap();
+    ends(&mut b, MS(100), 50, MS(100));
+    assert_eq!(b.bound(), 10.0);
+    assert!(!asks(&mut b, MS(2000), 0, &busy(2, 1.0)));
+    assert_eq!(b.bound(), 0.2, "nothing has ended for a second: one end is assumed");
+    assert!(asks(&mut b, MS(2000), 0, &busy(1, 1.0)));
+}
+
+#[test]
 fn a_probe_by_hand() {
     let mut b = BbrByClass::try_new(80.0, 4).unwrap();
     ends(&mut b, MS(0), 1, MS(100));
