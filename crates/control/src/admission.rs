@@ -9,15 +9,18 @@
 //! table below.
 
 mod bbr;
+mod by_queue;
 mod cinnamon;
 mod criticality;
 mod dagor;
 mod envoy_admission;
 mod everybody;
+mod failsafe;
 mod gcra;
 #[cfg(test)]
 mod plant;
 mod quarkus;
+mod ranks;
 mod rate;
 
 use alloc::boxed::Box;
@@ -25,11 +28,13 @@ use alloc::boxed::Box;
 use rand_core::Rng;
 
 pub use bbr::{Bbr, BbrByClass};
+pub use by_queue::PriorityByQueue;
 pub use cinnamon::{Cinnamon, Tuner};
 pub use criticality::Criticality;
 pub use dagor::Dagor;
 pub use envoy_admission::EnvoyAdmission;
 pub use everybody::Everybody;
+pub use failsafe::Prioritized;
 pub use gcra::CellRate;
 pub use quarkus::Quarkus;
 pub use rate::RateLimit;
@@ -108,6 +113,10 @@ family! {
         BbrByClass(BbrByClass) = [bbr::BY_CLASS];
         /// Uber's Cinnamon.
         Cinnamon(Box<Cinnamon>) = [cinnamon::ENTRY, cinnamon::BY_ARRIVALS];
+        /// failsafe-go's prioritised rejection.
+        Prioritized(Prioritized) = [failsafe::ENTRY];
+        /// A share by the length of the queue.
+        PriorityByQueue(PriorityByQueue) = [by_queue::ENTRY];
         /// Google's criticality.
         Criticality(Box<Criticality>) = [criticality::ENTRY];
         /// Quarkus' load shedding.

@@ -3,19 +3,18 @@
 //! Source: Uber's articles on Cinnamon (2023) and public replicas of it; Uber's code is not
 //! public. What the articles leave open was decided here and is named as such in [`ENTRY`].
 
-mod ranks;
 #[cfg(test)]
 mod tests;
 mod tuner;
 
 use rand_core::Rng;
 
+use super::ranks::Ranks;
 use super::{AdmissionRule, Busy};
 use crate::entry::{Build, Entry, Kind, Parameter, Unit, seconds};
 use crate::observe::{Observe, Reading};
 use crate::who::Who;
 use crate::{Nanos, Outcome, Reason, Refusal};
-use ranks::Ranks;
 
 pub use tuner::Tuner;
 
@@ -108,7 +107,7 @@ limit: the workers; for a service without that number, the tuner's (TCP Vegas, s
            come from many users.",
     traps: &[
         "`in` must be what joins the queue. With all arrivals the error never falls while there is overload, and everybody is refused.",
-        "The gain grows with the overload: an error is divided by what was served. With Ki = 1.4 the share swings above 1.4 times the capacity; `cinnamon-by-arrivals` does not.",
+        "The gain grows with the overload: an error is divided by what was served. With Ki = 1.4 the share swings above 1.4 times the capacity (failsafe-go, which began with this rule, went down to 0.14 and then left it); `cinnamon-by-arrivals` does not.",
         "A rank is refused in one piece: with few users the share is coarse.",
         "Until the first interval has passed all are admitted.",
     ],

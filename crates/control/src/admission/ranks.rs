@@ -1,11 +1,11 @@
-//! The priorities of the last arrivals.
+//! The priorities of the last arrivals, for rules that refuse a share of them.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
 use crate::who::{CLASSES, COHORTS};
 
-/// How many arrivals are remembered, as Cinnamon does.
+/// How many arrivals are remembered, as Cinnamon and failsafe-go do.
 const MEMORY: usize = 1000;
 const RANKS: usize = CLASSES * COHORTS as usize;
 
@@ -58,5 +58,23 @@ impl Ranks {
         }
         // Where nobody is refused, nobody new is either: an empty rank is not a reason.
         if allowed == 0.0 { Self::BEYOND } else { rank as u32 }
+    }
+
+    /// The highest rank at or beyond which there is at least a share `ratio` of the arrivals.
+    pub(super) fn quantile(&self, ratio: f64) -> u32 {
+        let wanted = ratio * self.len as f64;
+        let (mut beyond, mut rank) = (0.0, RANKS - 1);
+        while rank > 0 {
+            beyond += f64::from(self.counts[rank]);
+            if beyond >= wanted {
+                break;
+            }
+            rank -= 1;
+        }
+        rank as u32
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
     }
 }
