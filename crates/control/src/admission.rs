@@ -114,9 +114,9 @@ family! {
         /// Uber's Cinnamon.
         Cinnamon(Box<Cinnamon>) = [cinnamon::ENTRY, cinnamon::BY_ARRIVALS];
         /// failsafe-go's prioritised rejection.
-        Prioritized(Prioritized) = [failsafe::ENTRY];
+        Prioritized(Box<Prioritized>) = [failsafe::ENTRY];
         /// A share by the length of the queue.
-        PriorityByQueue(PriorityByQueue) = [by_queue::ENTRY];
+        PriorityByQueue(Box<PriorityByQueue>) = [by_queue::ENTRY];
         /// Google's criticality.
         Criticality(Box<Criticality>) = [criticality::ENTRY];
         /// Quarkus' load shedding.

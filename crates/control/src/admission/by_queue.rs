@@ -3,78 +3,22 @@
 //! Source: Damper, after failsafe-go's prioritised rejection. That calibrates a threshold once a
 //! second from the levels of those that passed; this asks at every arrival, over all that came.
 
-use alloc::boxed::Box;
-use alloc::vec;
-
 use rand_core::Rng;
 
 use super::failsafe::{INITIAL_FACTOR, MAX_FACTOR, rate, valid};
+use super::ranks::Ranks;
 use super::{AdmissionRule, Busy};
 use crate::entry::{Build, Entry, Kind, Parameter};
 use crate::observe::{Observe, Reading};
-use crate::who::{CLASSES, COHORTS, Who};
+use crate::who::Who;
 use crate::{Nanos, Reason, Refusal};
-
-const MEMORY: usize = 1000;
-const RANKS: usize = CLASSES * COHORTS as usize;
-
-/// The ranks of the last arrivals, as sums over all ranks at or beyond one (a Fenwick tree).
-#[derive(Clone, Debug)]
-struct Sums {
-    ring: Box<[u16]>,
-    next: usize,
-    len: usize,
-    tree: Box<[u16]>,
-}
-
-impl Sums {
-    fn new() -> Self {
-        Self {
-            ring: vec![0; MEMORY].into_boxed_slice(),
-            next: 0,
-            len: 0,
-            tree: vec![0; RANKS + 1].into_boxed_slice(),
-        }
-    }
-
-    fn push(&mut self, rank: usize) {
-        if self.len == MEMORY {
-            let gone = usize::from(self.ring[self.next]);
-            self.each(gone, |count| *count -= 1);
-        } else {
-            self.len += 1;
-        }
-        self.ring[self.next] = rank as u16;
-        self.each(rank, |count| *count += 1);
-        self.next = if self.next + 1 == MEMORY { 0 } else { self.next + 1 };
-    }
-
-    /// Every sum that `rank` is part of: eleven of them at most.
-    fn each(&mut self, rank: usize, change: impl Fn(&mut u16)) {
-        let mut i = RANKS - rank;
-        while i <= RANKS {
-            change(&mut self.tree[i]);
-            i += i & i.wrapping_neg();
-        }
-    }
-
-    /// Arrivals at or beyond `rank`.
-    fn beyond(&self, rank: usize) -> u32 {
-        let (mut i, mut sum) = (RANKS - rank, 0);
-        while i > 0 {
-            sum += u32::from(self.tree[i]);
-            i &= i - 1;
-        }
-        sum
-    }
-}
 
 /// Refuses a share by the length of the queue.
 #[derive(Clone, Debug)]
 pub struct PriorityByQueue {
     start: f64,
     full: f64,
-    sums: Sums,
+    ranks: Ranks,
     rate: f64,
     refused: u64,
 }
@@ -114,7 +58,7 @@ impl Default for PriorityByQueue {
         Self {
             start: Self::DEFAULT_INITIAL_FACTOR,
             full: Self::DEFAULT_MAX_FACTOR,
-            sums: Sums::new(),
+            ranks: Ranks::new(),
             rate: 0.0,
             refused: 0,
         }
@@ -148,11 +92,12 @@ impl AdmissionRule for PriorityByQueue {
         busy: &Busy,
         _: &mut R,
     ) -> Result<(), Refusal> {
-        let rank = who.rank() as usize;
-        self.sums.push(rank);
+        let rank = who.rank();
+        self.ranks.push(rank);
         self.rate =
             if busy.working < busy.workers { 0.0 } else { rate(self.start, self.full, busy) };
-        if self.rate > 0.0 && f64::from(self.sums.beyond(rank)) <= self.rate * self.sums.len as f64
+        if self.rate > 0.0
+            && f64::from(self.ranks.beyond(rank)) <= self.rate * f64::from(self.ranks.len())
         {
             self.refused += 1;
             return Err(Refusal::new(Reason::Shed, who.class));
@@ -172,7 +117,6 @@ impl Observe for PriorityByQueue {
 mod tests {
     use super::*;
     use crate::testing::Zero;
-    use proptest::prelude::*;
 
     fn ask(rule: &mut PriorityByQueue, class: u8, waiting: u32, working: u32) -> bool {
         let busy = Busy { waiting, working, workers: 10, ..Busy::default() };
@@ -209,19 +153,5 @@ mod tests {
         let mut rule = PriorityByQueue::default();
         assert!(!ask(&mut rule, 0, 40, 10) && !ask(&mut rule, 0, 41, 10));
         assert_eq!((rule.refused, rule.rate), (2, 1.0));
-    }
-
-    proptest! {
-        #[test]
-        fn the_sums_are_those_of_the_last_thousand(
-            pushed in prop::collection::vec(0usize..RANKS, 1..2500), rank in 0usize..RANKS,
-        ) {
-            let mut sums = Sums::new();
-            pushed.iter().for_each(|rank| sums.push(*rank));
-            let kept = &pushed[pushed.len().saturating_sub(MEMORY)..];
-            let beyond = kept.iter().filter(|r| **r >= rank).count();
-            prop_assert_eq!(sums.beyond(rank) as usize, beyond);
-            prop_assert_eq!(sums.beyond(0) as usize, kept.len());
-        }
     }
 }

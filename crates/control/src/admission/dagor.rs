@@ -268,6 +268,8 @@ mod tests {
     use super::*;
     use crate::testing::Zero;
     use proptest::prelude::*;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
@@ -370,6 +372,24 @@ mod tests {
         assert_eq!(d.during(1000, &[(0, 100)], 500), 100);
         assert_eq!(d.end(2000), 0);
         assert!(d.ask(MS(2000), who(0)));
+    }
+
+    /// The paper's reason for priorities: two calls in a row, each to a service that refuses half.
+    /// By chance a quarter of the requests gets through both, by user a half.
+    #[test]
+    fn two_services_in_a_row_refuse_the_same_users() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let (mut first, mut second) = (dagor(), dagor());
+        (first.level, second.level) = (63, 63);
+        let (mut by_user, mut by_chance) = (0, 0);
+        for _ in 0..1999 {
+            let who = Who { class: 0, flow: rng.next_u64() };
+            by_user += u32::from(first.ask(MS(0), who) && second.ask(MS(0), who));
+            by_chance += u32::from(rng.next_u64() % 2 == 0 && rng.next_u64() % 2 == 0);
+        }
+        // Three standard deviations.
+        assert!((933..=1066).contains(&by_user), "{by_user}");
+        assert!((442..=558).contains(&by_chance), "{by_chance}");
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl Prioritized {
     #[cold]
     fn calibrate(&mut self, busy: &Busy) {
         self.rate = rate(self.start, self.full, busy);
-        self.threshold = if self.rate == 0.0 || self.ranks.is_empty() {
+        self.threshold = if self.rate == 0.0 || self.ranks.len() == 0 {
             Ranks::BEYOND
         } else {
             self.ranks.quantile(self.rate) + 1

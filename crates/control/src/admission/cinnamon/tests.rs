@@ -80,25 +80,6 @@ fn with_all_arrivals_in_it_would_refuse_everybody_for_ever() {
     assert_eq!(c.after(flow(1000, 0, 500), 0.0, 10.0).1, 0.0, "what joined, as it is here");
 }
 
-/// Of ten arrivals 5 have rank 0, 3 rank 130 and 2 rank 300.
-#[test]
-fn threshold_by_hand() {
-    let mut ranks = Ranks::new();
-    for (rank, n) in [(0, 5), (130, 3), (300, 2)] {
-        (0..n).for_each(|_| ranks.push(rank));
-    }
-    for (ratio, threshold) in
-        [(0.0, Ranks::BEYOND), (0.1, 301), (0.2, 131), (0.49, 131), (0.5, 1), (0.99, 1), (1.0, 0)]
-    {
-        assert_eq!(ranks.threshold(ratio), threshold, "{ratio}");
-    }
-    (0..998).for_each(|_| ranks.push(7));
-    // Two of rank 300 and 998 of rank 7 are left.
-    assert_eq!(ranks.threshold(0.002), 8);
-    (0..2).for_each(|_| ranks.push(7));
-    assert_eq!(ranks.threshold(0.001), 8, "no more than 1000 are remembered");
-}
-
 #[test]
 fn intervals_by_hand() {
     let mut c = published();
@@ -209,20 +190,6 @@ fn refuses_impossible_settings() {
 }
 
 proptest! {
-    /// A share is never exceeded, and one more rank would exceed it.
-    #[test]
-    fn the_threshold_is_the_share(
-        pushed in prop::collection::vec(0u32..2048, 1..2500), ratio in 0.001f64..=1.0,
-    ) {
-        let mut ranks = Ranks::new();
-        pushed.iter().for_each(|rank| ranks.push(*rank));
-        let kept = &pushed[pushed.len().saturating_sub(1000)..];
-        let beyond = |rank: u32| kept.iter().filter(|r| **r >= rank).count() as f64;
-        let threshold = ranks.threshold(ratio);
-        prop_assert!(beyond(threshold) <= ratio * kept.len() as f64);
-        prop_assert!(threshold == 0 || beyond(threshold - 1) > ratio * kept.len() as f64);
-    }
-
     #[test]
     fn ratio_and_integral_stay_in_range(
         steps in prop::collection::vec((any::<u32>(), any::<u32>(), any::<u32>(), -1e9f64..1e9), 1..200),

@@ -91,8 +91,10 @@ impl Tuner {
         // A clock that went back begins the interval again.
         let started = self.started.filter(|at| *at <= now).unwrap_or(now);
         self.started = Some(started);
-        self.counts[bucket(latency.0)] += 1;
-        self.requests += 1;
+        // A clock that stands still never ends the interval.
+        let count = &mut self.counts[bucket(latency.0)];
+        *count = count.saturating_add(1);
+        self.requests = self.requests.saturating_add(1);
         self.in_flight = self.in_flight.max(in_flight);
         let age = now.since(started);
         if (self.requests >= REQUESTS && age >= SHORTEST) || age >= LONGEST {
