@@ -1,6 +1,6 @@
 //! Sentinel's system rule: bounds what is inside by bandwidth × delay, once the load is high.
 //!
-//! Source: Alibaba Sentinel `SystemRuleManager`, `StatisticNode`. [`ByClass`] is ours.
+//! Source: Alibaba Sentinel `SystemRuleManager`, `StatisticNode`. [`BbrByClass`] is ours.
 
 mod by_class;
 #[cfg(test)]

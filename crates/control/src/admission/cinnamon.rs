@@ -109,6 +109,7 @@ limit: the workers; for a service without that number, the tuner's (TCP Vegas, s
         "Uber has published the controller and its weights, not the clamps, the case out = 0, the bound on the integral or the filters of the tuner: those are choices made here.",
         "`in` must be what joins the queue. With all arrivals the error never falls while there is overload, and everybody is refused.",
         "The gain grows with the overload: an error is divided by what was served. With Ki = 1.4 the share swings above 1.4 times the capacity (failsafe-go, which began with this rule, went down to 0.14 and then left it); `cinnamon-by-arrivals` does not.",
+        "The tuner knows the latency without a queue only if it has seen it in its last 50 intervals: begun in overload, it takes the wait for the work.",
         "A rank is refused in one piece: with few users the share is coarse.",
         "Until the first interval has passed all are admitted.",
     ],

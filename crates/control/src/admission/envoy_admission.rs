@@ -61,6 +61,7 @@ success: a good reply; all else is a reply of 500 or above (a full queue answers
            service that is slow and answers in the end is left alone (36415).",
     traps: &[
         "Refused attempts leave no trace, so that p is not that of Google's client throttling for the same load.",
+        "Envoy takes a reply of 429 for a success. An attempt that ended as rejected counts as a failure here, because a full queue says 503.",
         "It rejects whoever comes: classes are not told apart.",
         "A failing dependency makes it refuse attempts that do not need that dependency.",
         "Each worker thread of Envoy counts for itself; here there is one count.",

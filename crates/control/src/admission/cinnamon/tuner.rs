@@ -4,6 +4,9 @@
 //! comes from a histogram instead of a T-Digest (within 1.6 %), the median is that of five, the
 //! smoothing weighs a new value by a third (failsafe-go's ages), the target is the lowest smoothed
 //! latency of the last 50 intervals, and thresholds are those of Netflix' Vegas.
+//!
+//! What it shares with all of them: it knows the latency without a queue only if it has seen it.
+//! Begun in overload, or after 50 intervals of it, it takes the wait for the work.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -305,6 +308,33 @@ mod tests {
         assert_eq!(t.intervals, 2, "30 s, with however few");
         t.record(ms(5), ms(10), 20);
         assert_eq!(t.started, Some(ms(5)), "back");
+    }
+
+    /// A service that ends 1000 per second after 10 ms or more, always as full as it may be:
+    /// 10 in flight are enough, and the limit stops where 3 to 6 of them wait.
+    #[test]
+    fn finds_the_limit_of_a_service_and_forgets_it() {
+        let mut t = tuner(5);
+        let turn = |t: &mut Tuner| {
+            let n = f64::from(t.limit());
+            t.tune((n / 1000.0).max(0.010), n);
+            t.limit()
+        };
+        let limits: std::vec::Vec<u32> = (0..50).map(|_| turn(&mut t)).collect();
+        assert_eq!(limits[..5], [6, 7, 8, 9, 10]);
+        assert!(limits[20..].iter().all(|limit| (13..=16).contains(limit)), "{limits:?}");
+        // No interval without a wait is remembered any longer: the target follows the wait.
+        let later = (0..500).map(|_| turn(&mut t)).last();
+        assert!(later > Some(30), "{later:?}");
+    }
+
+    #[test]
+    fn begun_in_overload_it_takes_the_wait_for_the_work() {
+        let mut t = tuner(100);
+        for _ in 0..10 {
+            t.tune(f64::from(t.limit()) / 1000.0, f64::from(t.limit()));
+        }
+        assert!(t.limit() > 100, "{}", t.limit());
     }
 
     #[test]
