@@ -8,11 +8,36 @@
 //! Adding one: a module here with its source named at the top and its entry, and a line in the
 //! table below.
 
+mod bbr;
+mod by_queue;
+mod cinnamon;
+mod criticality;
+mod dagor;
+mod envoy_admission;
 mod everybody;
+mod failsafe;
+mod gcra;
+#[cfg(test)]
+mod plant;
+mod quarkus;
+mod ranks;
+mod rate;
+
+use alloc::boxed::Box;
 
 use rand_core::Rng;
 
+pub use bbr::{Bbr, BbrByClass};
+pub use by_queue::PriorityByQueue;
+pub use cinnamon::{Cinnamon, Tuner};
+pub use criticality::Criticality;
+pub use dagor::Dagor;
+pub use envoy_admission::EnvoyAdmission;
 pub use everybody::Everybody;
+pub use failsafe::Prioritized;
+pub use gcra::CellRate;
+pub use quarkus::Quarkus;
+pub use rate::RateLimit;
 
 use crate::family::family;
 use crate::observe::Observe;
@@ -74,6 +99,28 @@ family! {
     Admission, each {
         /// Lets everybody in.
         Everybody(Everybody) = [everybody::ENTRY];
+        /// A token bucket, plain or with reserves for higher classes.
+        RateLimit(RateLimit) = [rate::ENTRY, rate::BY_CLASS];
+        /// The generic cell rate algorithm, as Linkerd has it.
+        CellRate(CellRate) = [gcra::ENTRY];
+        /// Envoy's admission control.
+        EnvoyAdmission(EnvoyAdmission) = [envoy_admission::ENTRY];
+        /// WeChat's DAGOR.
+        Dagor(Dagor) = [dagor::ENTRY];
+        /// Sentinel's system rule.
+        Bbr(Bbr) = [bbr::ENTRY];
+        /// Bandwidth × delay by class.
+        BbrByClass(BbrByClass) = [bbr::BY_CLASS];
+        /// Uber's Cinnamon.
+        Cinnamon(Box<Cinnamon>) = [cinnamon::ENTRY, cinnamon::BY_ARRIVALS];
+        /// failsafe-go's prioritised rejection.
+        Prioritized(Box<Prioritized>) = [failsafe::ENTRY];
+        /// A share by the length of the queue.
+        PriorityByQueue(Box<PriorityByQueue>) = [by_queue::ENTRY];
+        /// Google's criticality.
+        Criticality(Box<Criticality>) = [criticality::ENTRY];
+        /// Quarkus' load shedding.
+        Quarkus(Quarkus) = [quarkus::ENTRY];
     }
 }
 

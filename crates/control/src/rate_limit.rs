@@ -1,4 +1,12 @@
-//! Token-bucket rate limit: a capacity that rejects what exceeds it, at once.
+//! Rate limits: a capacity that rejects what exceeds it, at once.
+//!
+//! The token bucket counts what may be spent; the generic cell rate algorithm (GCRA, ITU-T I.371)
+//! keeps one instant instead. For a whole number of nanoseconds between emissions both admit the
+//! same.
+
+mod gcra;
+
+pub use gcra::Gcra;
 
 use crate::Nanos;
 
@@ -26,8 +34,15 @@ impl TokenBucket {
     /// Takes one token, or refuses and changes nothing but the refill.
     #[inline]
     pub fn try_acquire(&mut self, now: Nanos) -> bool {
+        self.try_acquire_above(now, 0.0)
+    }
+
+    /// Takes one token if at least `reserve` of them stay for others, or refuses and changes
+    /// nothing but the refill.
+    #[inline]
+    pub fn try_acquire_above(&mut self, now: Nanos, reserve: f64) -> bool {
         self.refill(now);
-        let allowed = self.tokens >= 1.0;
+        let allowed = self.tokens >= 1.0 + reserve;
         if allowed {
             self.tokens -= 1.0;
         }
@@ -40,14 +55,29 @@ impl TokenBucket {
         self.per_nano = rate.max(0.0) / 1e9;
     }
 
+    /// Tokens at the last question.
+    #[must_use]
+    pub fn tokens(&self) -> f64 {
+        self.tokens
+    }
+
     /// When one token will be there; `now` if it already is.
     #[must_use]
     pub fn earliest(&self, now: Nanos) -> Nanos {
-        let have = self.tokens + now.since(self.last).0 as f64 * self.per_nano;
-        if have >= 1.0 {
+        self.earliest_above(now, 0.0)
+    }
+
+    /// When one token above `reserve` will be there, if nobody else takes any; `now` if it
+    /// already is.
+    #[must_use]
+    pub fn earliest_above(&self, now: Nanos, reserve: f64) -> Nanos {
+        let missing = 1.0 + reserve - self.tokens - now.since(self.last).0 as f64 * self.per_nano;
+        if missing <= 0.0 {
             return now;
         }
-        now + Nanos(((1.0 - have) / self.per_nano + 0.5) as u64)
+        // A rounding error of a token is still a wait: an answer of "now" to somebody who was
+        // just refused would have him ask for ever without time passing.
+        now + Nanos(((missing / self.per_nano + 0.5) as u64).max(1))
     }
 
     #[inline]

@@ -1,5 +1,9 @@
 //! Whose request it is, as far as a control cares.
 
+use crate::Nanos;
+
+const HOUR: u64 = 3_600_000_000_000;
+
 /// Cohorts within a class: DAGOR's user priorities and Cinnamon's cohorts have 128.
 pub const COHORTS: u32 = 128;
 
@@ -43,6 +47,32 @@ impl Who {
     pub const fn rank(self) -> u32 {
         self.index() as u32 * COHORTS + self.cohort()
     }
+
+    /// The cohort in the hour of `now`: flows are dealt anew every hour, so that nobody is always
+    /// among the first to be shed. In the first hour it is [`Who::cohort`].
+    ///
+    /// Whoever compares such cohorts must count `now` from the same origin.
+    #[inline]
+    #[must_use]
+    pub const fn cohort_at(self, now: Nanos) -> u32 {
+        let hour = now.0 / HOUR;
+        if hour == 0 {
+            return self.cohort();
+        }
+        // The finaliser of SplitMix64, because an hour added before one multiplication would only
+        // shift all cohorts alike, and neighbours would stay neighbours.
+        let mut x = self.flow ^ hour.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Self { class: self.class, flow: x ^ (x >> 31) }.cohort()
+    }
+
+    /// [`Who::rank`] with the cohort of the hour.
+    #[inline]
+    #[must_use]
+    pub const fn rank_at(self, now: Nanos) -> u32 {
+        self.index() as u32 * COHORTS + self.cohort_at(now)
+    }
 }
 
 #[cfg(test)]
@@ -65,5 +95,32 @@ mod tests {
             seen[Who { class: 0, flow }.cohort() as usize] += 1;
         }
         assert!(seen.iter().all(|n| (80..=120).contains(n)), "{seen:?}");
+    }
+
+    #[test]
+    fn cohorts_are_dealt_anew_every_hour() {
+        let hour = |n: u64| Nanos(n * HOUR);
+        for flow in 0..1000 {
+            let who = Who { class: 2, flow };
+            assert_eq!(who.rank_at(Nanos(HOUR - 1)), who.rank(), "the first hour");
+            assert_eq!(who.cohort_at(hour(7)), who.cohort_at(Nanos(8 * HOUR - 1)));
+            assert_eq!(who.rank_at(Nanos::MAX) / COHORTS, 2);
+        }
+        let mut seen = [0u32; COHORTS as usize];
+        let (mut stay, mut together) = (0, 0);
+        for flow in 0..12_800 {
+            let who = Who { class: 0, flow };
+            seen[who.cohort_at(hour(1)) as usize] += 1;
+            stay += u32::from(who.cohort_at(hour(1)) == who.cohort_at(hour(2)));
+            let next = Who { class: 0, flow: flow + 128 };
+            together += u32::from(
+                who.cohort_at(hour(1)).abs_diff(next.cohort_at(hour(1)))
+                    == who.cohort_at(hour(2)).abs_diff(next.cohort_at(hour(2))),
+            );
+        }
+        assert!(seen.iter().all(|n| (60..=145).contains(n)), "{seen:?}");
+        // One in 128 would stay by chance: 100 of them.
+        assert!((60..=145).contains(&stay), "{stay}");
+        assert!(together < 400, "{together}");
     }
 }
