@@ -93,6 +93,7 @@ passes on:      while cut, or while failing > 1 - 1/√2",
         "A failure that more load does not cause lowers it too: it cannot tell a bug from an overload.",
         "Each client has an average of its own; with a call now and then it knows little.",
         "It recovers in a few times `memory`, not at once.",
+        "Whoever is told passes it on for `hold`, so each tier of a chain is cut for `hold` longer than the one below.",
     ],
     parameters: &[
         Parameter {

@@ -58,6 +58,7 @@ const TRAPS: &[&str] = &[
     "One retryer shared by several clients lets them starve each other (aws-sdk-go-base 915).",
     "It has been configured and absent: aws-sdk-rust 1234 ran without a quota, aws-sdk-go-v2 3550 never refills in adaptive mode.",
     "A retry that is abandoned in its backoff returns nothing.",
+    "The SDKs disagree on what costs more: smithy-rs takes 10 for every transient error, a 503 too, botocore for timeouts only.",
 ];
 
 pub(super) const STANDARD: Entry = Entry {
@@ -289,7 +290,9 @@ mod tests {
         assert_eq!(b.quota(), 495, "two: half of it");
         call(&mut b, &[TimedOut, Failed, Success], 2);
         assert_eq!(b.quota(), 485, "the timeout's ten are gone, the failure's five are back");
-        for _ in 0..97 {
+        call(&mut b, &[Failed, TimedOut, Success], 2);
+        assert_eq!(b.quota(), 480, "and the other way round");
+        for _ in 0..96 {
             call(&mut b, &[Failed, Failed, Success], 2);
         }
         assert_eq!(b.quota(), 0, "though every call succeeded");

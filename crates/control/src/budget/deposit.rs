@@ -65,7 +65,7 @@ window: the open slice and the 9 before it, each ttl / 10, on a grid that does n
             default: DepositBudget::DEFAULT_PERCENT,
             min: 0.0,
             max: 1000.0,
-            doc: "retries as a share of first attempts; three decimals are kept",
+            doc: "retries as a share of first attempts; three decimals are kept, so 0 or at least 0.0005",
         },
         MIN_PER_SECOND,
         TTL,

@@ -42,7 +42,7 @@ window: 12 slices on a fixed grid",
            directly above retries. Growth in a total outage is 1.11 with 10 %, against 3 with the \
            limit alone.",
     traps: &[
-        "There is no floor: a client that calls once in `window` may retry, because no retry is below 10 % of one request, but its second failure may not.",
+        "There is no floor: a client that calls once in `window` may retry once, because 0 retries are below 10 % of one request; then not until its tenth call.",
         "The ratio is one of all requests, retries included: 10 % allows one retry for nine first attempts.",
         "After a burst of first attempts its share of retries may go in one instant.",
     ],
@@ -53,7 +53,7 @@ window: 12 slices on a fixed grid",
             default: GoogleRetryRatio::DEFAULT_PERCENT,
             min: 0.0,
             max: 100.0,
-            doc: "retries as a share of requests; three decimals are kept",
+            doc: "retries as a share of requests; three decimals are kept, so 0 or at least 0.0005",
         },
         Parameter {
             name: "window",

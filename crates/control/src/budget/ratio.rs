@@ -18,8 +18,8 @@
 //! The call that asks is itself undecided, so it is in the base whether it asks at once or after
 //! others have ended; that settles the order that 30205 leaves open. A caller asks directly after
 //! the attempt has ended, so a call is undecided only at the instant of that end: one that has
-//! not asked by then (its limit is reached, its deadline too close) is closed. A denied call is
-//! closed too. A call stands once in the base however many attempts it makes (25501).
+//! not asked by then (its limit is reached, its deadline too close) is closed. Until that instant
+//! is over such a call cannot be told from one that will ask, and counts. A denied call is closed. A call stands once in the base however many attempts it makes (25501).
 //!
 //! Waiting retries count in the numerator. Leaving them out would let an outage of 1000 calls
 //! plan 1000 retries under a budget of 20 %.
@@ -73,7 +73,7 @@ exact: the percentage has three decimals, and the product is one of integers",
             default: RatioBudget::DEFAULT_PERCENT,
             min: 0.0,
             max: 100.0,
-            doc: "retries as a share of open calls; three decimals are kept",
+            doc: "retries as a share of open calls; three decimals are kept, so 0 or at least 0.0005",
         },
         Parameter {
             name: "min_retry_concurrency",
@@ -189,7 +189,7 @@ impl RetryBudget for RatioBudget {
         let allowed = u64::from(self.retries) < self.limit();
         self.undecided -= 1;
         if allowed {
-            self.retries += 1;
+            self.retries = self.retries.saturating_add(1);
             self.granted += 1;
             Some(1)
         } else {

@@ -75,7 +75,7 @@ a switch forgets the window",
             default: RetryGuard::DEFAULT_MIN_GAIN,
             min: 0.0,
             max: 100.0,
-            doc: "retries that must succeed for retries to be worth it",
+            doc: "retries that must succeed for retries to be worth it; three decimals are kept",
         },
         Parameter {
             name: "max_failures",
@@ -83,7 +83,7 @@ a switch forgets the window",
             default: RetryGuard::DEFAULT_MAX_FAILURES,
             min: 0.0,
             max: 100.0,
-            doc: "failed attempts up to which retries stay on whatever they win",
+            doc: "failed attempts up to which retries stay on whatever they win; three decimals are kept",
         },
         Parameter {
             name: "min_samples",
@@ -324,14 +324,18 @@ mod tests {
             b.end(ms(0), FIRST, Failed);
             b.end(ms(0), RETRY, if i % 2 == 0 { Success } else { Failed });
         }
-        assert!(!b.is_off(), "exactly half");
+        assert_eq!(b.switched_off, 0, "exactly half");
         let mut b = guard();
         for _ in 0..1000 {
             (0..18).for_each(|_| b.end(ms(0), FIRST, Success));
             b.end(ms(0), FIRST, Failed);
             b.end(ms(0), RETRY, Failed);
         }
-        assert!(!b.is_off(), "no retry wins, but 2 of 20 are exactly 10 %");
+        assert_eq!(b.switched_off, 0, "no retry wins, but 2 of 20 are exactly 10 %");
+        let mut b = guard();
+        (0..1000).for_each(|_| b.settle(ms(0), RETRY, Failed, false, &mut Zero));
+        assert_eq!(b.seen(), [1000, 0, 1000, 0], "nothing that the policy retries fails");
+        assert_eq!(b.switched_off, 0);
     }
 
     #[test]
@@ -346,9 +350,11 @@ mod tests {
         let granted: std::vec::Vec<u64> =
             (5..50).map(|i| i * 100).filter(|&t| b.ask(ms(t))).collect();
         assert_eq!(granted, [1500, 2500, 3500, 4500], "one per second");
-        // Calls succeed again: 18 of 20.
+        // Calls succeed again: one is not enough, 18 of 20 are.
+        b.end(ms(5000), FIRST, Success);
+        assert!(b.is_off());
         (0..2).for_each(|_| b.end(ms(5000), FIRST, Failed));
-        (0..17).for_each(|_| b.end(ms(5000), FIRST, Success));
+        (0..16).for_each(|_| b.end(ms(5000), FIRST, Success));
         assert!(b.is_off());
         b.end(ms(5000), FIRST, Success);
         assert!(!b.is_off() && b.ask(ms(5000)) && b.ask(ms(5000)));

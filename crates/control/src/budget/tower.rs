@@ -7,7 +7,7 @@
 //! one that was configured (tower issue 857). The ring of slots moves on by one slot when a slot's
 //! time is over, and by one more for every *started* slot's time after that; as a busy budget is
 //! looked at shortly after the edge, it uses two slots for each slot's time and forgets after
-//! half of its `ttl`. Both are kept here as published; `deposit` has neither.
+//! little more than half of its `ttl`. Both are kept here as published; `deposit` has neither.
 //!
 //! One thing differs: the published loop over the slots that went by runs once for each, however
 //! many. Ten rounds have the same result.
@@ -83,7 +83,7 @@ const READINGS: &[Reading] = &[
 
 const TRAPS: &[&str] = &[
     "The cost of a retry is truncated to whole deposits: 30 % acts as 33 %, 40 % as 50 %, everything from 51 % to 100 % as 100 % (tower 857).",
-    "Under steady traffic it forgets after half of `ttl`, because the ring moves two slots for each slot's time; the reserve then comes back twice as fast.",
+    "Under steady traffic it forgets after little more than half of `ttl`, because the ring moves two slots for each slot's time; the reserve then comes back nearly twice as fast.",
     "The reserve is not a rate: min_per_second × ttl retries may go in one instant.",
     "Check and subtraction are separate in the original: concurrent callers overdraw it.",
     "With a minimum of 0 and no deposit yet, the first retry is denied.",
@@ -123,7 +123,7 @@ a response that it retries does not",
     when: "What Linkerd does for routes of a ServiceProfile that are marked isRetryable. Its newer \
            annotations (2.16) have no budget at all: that is `none`.",
     traps: &[
-        "In a total outage nothing is put in: it lives on its minimum of 10 per second, which a busy route gets twice.",
+        "In a total outage nothing is put in: it lives on its minimum of 10 per second, which a busy route gets nearly twice.",
         TRAPS[0],
         TRAPS[1],
         TRAPS[2],

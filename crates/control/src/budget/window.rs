@@ -113,7 +113,9 @@ mod tests {
         w.record();
         w.advance(Nanos(0));
         w.record();
-        w.advance(Nanos(u64::MAX));
+        for _ in 0..5 {
+            w.advance(Nanos(u64::MAX));
+        }
         assert_eq!(w.total(), 2, "both are in the last slice there is");
     }
 
@@ -127,6 +129,10 @@ mod tests {
         w.take_back();
         w.advance(Nanos(30));
         assert_eq!(w.total(), 2, "the one of slice 0 is gone already");
+        w.record();
+        w.take_back();
+        w.advance(Nanos(40));
+        assert_eq!(w.total(), 2, "and now the one of slice 1, which stands behind slice 3");
         w.take_back();
         w.take_back();
         w.take_back();

@@ -102,6 +102,34 @@ fn adjustment_by_hand() {
 }
 
 #[test]
+fn passes_on_from_half_of_the_span() {
+    let mut b = arb();
+    for (failing, passes_on) in [(0.0, false), (0.29, false), (0.30, true), (1.0, true)] {
+        b.failing = failing;
+        assert_eq!(b.passes_on(Nanos::ZERO), passes_on, "{failing}");
+    }
+}
+
+#[test]
+fn the_last_interval_never_ends() {
+    let mut b = halving();
+    b.start(Nanos::MAX, FIRST);
+    (b.failing, b.base) = (0.5, 8.0);
+    (0..9).for_each(|_| b.start(Nanos::MAX, FIRST));
+    assert_eq!((b.failing, b.base, b.firsts), (0.5, 8.0, 10));
+}
+
+#[test]
+fn only_what_the_policy_retries_is_a_failure() {
+    let mut b = halving();
+    end(&mut b, Nanos::ZERO, Outcome::Failed);
+    end(&mut b, Nanos::ZERO, Outcome::Success);
+    (0..2).for_each(|_| b.settle(Nanos::ZERO, FIRST, Outcome::Failed, false, &mut Zero));
+    b.start(s(1), FIRST);
+    assert_eq!(b.failing(), 0.125, "half of 1 of 4");
+}
+
+#[test]
 fn draw_and_decrement_by_hand() {
     let mut b = halving();
     assert_eq!(b.level, 3 * RETRY);
@@ -167,6 +195,31 @@ fn overloaded_from_below_cuts_at_once_and_is_passed_on_for_a_while() {
     assert!(retries <= 50, "1 % of 5000: {retries}");
     b.start(s(65), FIRST);
     assert!(b.ratio > 10_000, "the cut is over");
+}
+
+/// Four tiers, each asking the one below every 100 ms; the lowest says OVERLOADED for a second.
+#[test]
+fn it_goes_upward_tier_by_tier_and_ends() {
+    let mut tiers = [arb(), arb(), arb()];
+    let mut last = [0; 3];
+    for t in 0..400 {
+        let now = Nanos::from_millis(t * 100);
+        let mut told = t < 10;
+        for (i, tier) in tiers.iter_mut().enumerate() {
+            if told {
+                tier.overloaded(now);
+                assert_eq!((tier.stock, tier.ratio), (0, 10_000));
+            }
+            told = tier.passes_on(now);
+            if told {
+                last[i] = t;
+            }
+        }
+        assert!(told || t > 0, "the top knows in the same instant");
+    }
+    // Told last at 0.9 s; each holds it for 5 s after it was last told.
+    assert_eq!(last, [58, 107, 156]);
+    assert!(tiers.iter().all(|tier| !tier.passes_on(s(40))));
 }
 
 #[test]
