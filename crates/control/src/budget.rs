@@ -13,14 +13,38 @@
 //! Adding one: a module here with its source named at the top and its entry, and a line in the
 //! table below.
 
+mod arb;
+mod aws;
+mod deposit;
 mod envoy;
+mod failsafe;
+mod finagle;
+mod google;
 mod grpc;
+mod per_minute;
+mod ratio;
+mod retry_guard;
+mod share;
+mod tower;
 mod unlimited;
+mod window;
+
+use alloc::boxed::Box;
 
 use rand_core::Rng;
 
+pub use arb::AdaptiveBudget;
+pub use aws::AwsRetryQuota;
+pub use deposit::DepositBudget;
 pub use envoy::EnvoyRetryBudget;
+pub use failsafe::FailsafeBudget;
+pub use finagle::FinagleBudget;
+pub use google::GoogleRetryRatio;
 pub use grpc::GrpcTokenBucket;
+pub use per_minute::PerMinute;
+pub use ratio::RatioBudget;
+pub use retry_guard::RetryGuard;
+pub use tower::{Deposits, TpsBudget};
 pub use unlimited::Unlimited;
 
 use crate::family::family;
@@ -120,6 +144,26 @@ family! {
         GrpcTokenBucket(GrpcTokenBucket) = [grpc::ENTRY];
         /// Envoy's ratio budget, with its published accounting.
         EnvoyRetryBudget(EnvoyRetryBudget) = [envoy::ENTRY];
+        /// Envoy's idea with one population on both sides.
+        RatioBudget(RatioBudget) = [ratio::ENTRY];
+        /// The retry quota of the AWS SDKs, both versions.
+        AwsRetryQuota(AwsRetryQuota) = [aws::STANDARD, aws::NEW];
+        /// Finagle's windowed budget.
+        FinagleBudget(FinagleBudget) = [finagle::ENTRY];
+        /// tower's windowed budget, with tower's and with Linkerd's deposits.
+        TpsBudget(TpsBudget) = [tower::TOWER, tower::LINKERD];
+        /// The idea of both with exact arithmetic.
+        DepositBudget(DepositBudget) = [deposit::ENTRY];
+        /// Google's ratio per client.
+        GoogleRetryRatio(GoogleRetryRatio) = [google::ENTRY];
+        /// A number of retries per minute.
+        PerMinute(PerMinute) = [per_minute::ENTRY];
+        /// failsafe-go's budget.
+        FailsafeBudget(FailsafeBudget) = [failsafe::ENTRY];
+        /// Adaptive Retry Budgeting.
+        AdaptiveBudget(AdaptiveBudget) = [arb::ENTRY];
+        /// RetryGuard's switch.
+        RetryGuard(Box<RetryGuard>) = [retry_guard::ENTRY];
     }
 }
 
@@ -182,3 +226,6 @@ impl RetryBudget for Budget {
         each!(self, b => b.listens())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,9 @@
 //!
 //! Tokens are kept in thousandths, as the specification's three decimals and the Java and
 //! C-core implementations do.
+//!
+//! What a new configuration does to the level is not in the specification and differs:
+//! [`GrpcTokenBucket::reconfigured`] is C-core's way, [`GrpcTokenBucket::refilled`] grpc-go's.
 
 use rand_core::Rng;
 
@@ -97,6 +100,25 @@ impl GrpcTokenBucket {
             granted: 0,
             denied: 0,
         })
+    }
+
+    /// The bucket after a new configuration as C-core does it: as full, in proportion, as it was.
+    /// `None` for settings that [`GrpcTokenBucket::try_new`] refuses.
+    #[must_use]
+    pub fn reconfigured(&self, max_tokens: u32, token_ratio: f64) -> Option<Self> {
+        let new = self.refilled(max_tokens, token_ratio)?;
+        // Both are at most a million, so the product fits and the quotient is at most the new one.
+        let tokens = u64::from(self.tokens) * u64::from(new.max) / u64::from(self.max);
+        Some(Self { tokens: tokens as u32, ..new })
+    }
+
+    /// The bucket after a new configuration as grpc-go does it: full, whatever it was. Every update
+    /// of the service configuration lets a drained client retry again, in the middle of an outage
+    /// too. `None` for settings that [`GrpcTokenBucket::try_new`] refuses.
+    #[must_use]
+    pub fn refilled(&self, max_tokens: u32, token_ratio: f64) -> Option<Self> {
+        let new = Self::try_new(max_tokens, token_ratio)?;
+        Some(Self { granted: self.granted, denied: self.denied, ..new })
     }
 
     /// Tokens left.
@@ -191,6 +213,38 @@ mod tests {
         assert_eq!(b.tokens(), 0.0);
         b.end(Outcome::Success, true);
         assert_eq!(b.tokens(), 0.546, "three decimals, cut");
+    }
+
+    /// A drained client gets the same configuration again, and every call fails.
+    #[test]
+    fn a_new_configuration_refills_the_bucket_of_grpc_go_only() {
+        let storm = |update: fn(&GrpcTokenBucket) -> GrpcTokenBucket| {
+            let mut b = GrpcTokenBucket::try_new(10, 0.1).unwrap();
+            for _ in 0..5 {
+                for _ in 0..100 {
+                    b.end(Outcome::Failed, true);
+                    b.ask();
+                }
+                b = update(&b);
+            }
+            (b.granted, b.denied)
+        };
+        assert_eq!(storm(|b| b.reconfigured(10, 0.1).unwrap()), (4, 496), "C-core");
+        assert_eq!(storm(|b| b.refilled(10, 0.1).unwrap()), (20, 480), "grpc-go: 4 per update");
+    }
+
+    #[test]
+    fn a_new_configuration_keeps_the_level_in_proportion() {
+        let mut b = GrpcTokenBucket::try_new(10, 0.1).unwrap();
+        (0..4).for_each(|_| b.end(Outcome::Failed, true));
+        assert!(b.ask());
+        for (max, tokens) in [(10, 6.0), (20, 12.0), (5, 3.0), (1000, 600.0), (1, 0.6)] {
+            let new = b.reconfigured(max, 0.5).unwrap();
+            assert_eq!((new.tokens(), new.max, new.ratio), (tokens, max * MILLI, 500));
+            assert_eq!((new.granted, new.denied), (1, 0), "counters go on");
+            assert_eq!(b.refilled(max, 0.5).unwrap().tokens(), f64::from(max));
+        }
+        assert!(b.reconfigured(0, 0.1).is_none() && b.refilled(10, f64::NAN).is_none());
     }
 
     #[test]

@@ -29,7 +29,10 @@ pub(super) const ENTRY: Entry = Entry {
            receives 1 + k times its load, and each layer multiplies.",
     traps: &["A limit bounds one call. Only a budget bounds the load of all of them."],
     parameters: &[],
-    readings: &[Reading::counter("granted", "retries granted")],
+    readings: &[
+        Reading::counter("granted", "retries granted"),
+        Reading::counter("denied", "always 0: it denies nothing"),
+    ],
     build: Build::Budget(|p| p.is_empty().then(|| Unlimited::default().into())),
 };
 
@@ -45,15 +48,11 @@ impl RetryBudget for Unlimited {
         self.granted += 1;
         Some(1)
     }
-
-    #[inline]
-    fn cancel(&mut self, _: Nanos, _: u32) {
-        self.granted = self.granted.saturating_sub(1);
-    }
 }
 
 impl Observe for Unlimited {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("granted", self.granted as f64);
+        see("denied", 0.0);
     }
 }
