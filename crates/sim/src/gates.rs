@@ -59,8 +59,8 @@ impl World<'_> {
         }
         let edge = self.plan.nodes[c.node as usize].edge as usize;
         let (class, until) = (c.class, c.deadline);
-        let rank = self.attempts[c.parent].who().rank();
         let now = Nanos(self.now);
+        let rank = self.attempts[c.parent].who().rank_at(now);
         let gates = &mut self.gates[edge];
         if rank > gates.told.0 && self.now < gates.told.1 {
             self.edge_stats[edge].refused_word += u64::from(self.measuring);

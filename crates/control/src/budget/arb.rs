@@ -324,6 +324,10 @@ impl RetryBudget for AdaptiveBudget {
         self.cuts += 1;
     }
 
+    fn listens(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn passes_on(&self, now: Nanos) -> bool {
         now < self.cut_until || self.failing * self.decay(self.over(now)) > HALF_GONE
