@@ -56,7 +56,7 @@ impl World<'_> {
     fn start_call(&mut self, parent: u32, node: u32) {
         let p = &mut self.attempts[parent];
         p.pending += 1;
-        let (class, inherited, head) = (p.class, p.deadline, p.calls);
+        let (class, flow, inherited, head) = (p.class, p.flow, p.deadline, p.calls);
         let n = &self.plan.nodes[node as usize];
         let own = self.now.saturating_add(self.plan.edges[n.edge as usize].deadline);
         let call = self.calls.insert(Call {
@@ -73,6 +73,7 @@ impl World<'_> {
             next: NONE,
             previous: NONE,
             passes: NONE,
+            flow,
             class,
         });
         if self.plan.cancels {
@@ -96,7 +97,8 @@ impl World<'_> {
         let c = &self.calls[call];
         let node = &plan.nodes[c.node as usize];
         let edge = &plan.edges[node.edge as usize];
-        let (class, retry, until) = (c.class, c.state.retries > 0, c.deadline);
+        let (class, flow) = (c.class, c.flow);
+        let (retry, until) = (c.state.retries > 0, c.deadline);
         if until <= self.now {
             self.forgo(call);
             self.edge_stats[node.edge as usize].refused_deadline += u64::from(self.measuring);
@@ -123,7 +125,6 @@ impl World<'_> {
         let service = node.service as usize;
         let latency = self.services[service].latency;
         let arrives_now = latency == 0 && !matches!(node.through, Route::ReadThrough(..));
-        let flow = self.attempts[self.calls[call].parent].flow;
         let door = if arrives_now {
             self.admit(service, who(class, flow))
         } else {
@@ -216,7 +217,7 @@ impl World<'_> {
     pub(crate) fn settle(&mut self, call: u32, outcome: Outcome) {
         let c = &self.calls[call];
         let edge = self.plan.nodes[c.node as usize].edge as usize;
-        let failure = Failure::new(c.class, outcome).pushed_back(self.pushback(call, outcome));
+        let failure = Failure::new(c.class, outcome).pushed_back(self.pushback(edge, outcome));
         let retryable = failure.counts(self.plan.edges[edge].retry.on);
         let ended = c.state.attempt(c.class);
         let rng = &mut self.control_stream.0;
@@ -228,11 +229,9 @@ impl World<'_> {
 
     /// What the callee said about coming back, as far as its caller heeds it.
     #[inline]
-    fn pushback(&self, call: u32, outcome: Outcome) -> Option<Pushback> {
-        let node = &self.plan.nodes[self.calls[call].node as usize];
-        let said = self.plan.services.get(node.service as usize)?.pushback?;
-        let turned_away = matches!(outcome, Outcome::Rejected | Outcome::Shed);
-        (turned_away && self.plan.edges[node.edge as usize].heeds_pushback).then_some(said)
+    fn pushback(&self, edge: usize, outcome: Outcome) -> Option<Pushback> {
+        let said = self.plan.edges[edge].pushback?;
+        matches!(outcome, Outcome::Rejected | Outcome::Shed).then_some(said)
     }
 
     fn retry_or_give_up(&mut self, call: u32, outcome: Outcome, cause: Outcome) {
@@ -244,9 +243,9 @@ impl World<'_> {
     /// What follows a failed attempt: another one at this very instant (yes), later, or the end.
     #[inline]
     fn again(&mut self, call: u32, outcome: Outcome, cause: Outcome) -> bool {
-        let pushback = self.pushback(call, outcome);
+        let edge = self.plan.nodes[self.calls[call].node as usize].edge as usize;
+        let pushback = self.pushback(edge, outcome);
         let c = &mut self.calls[call];
-        let edge = self.plan.nodes[c.node as usize].edge as usize;
         let bound = (c.deadline != NEVER).then_some(Nanos(c.deadline));
         let policy = &self.plan.edges[edge];
         let failure = Failure { pushback, needs: policy.needs, ..Failure::new(c.class, outcome) };

@@ -6,7 +6,7 @@ use damper_system::model::Policy;
 
 use crate::plan::NEVER;
 use crate::slab::NONE;
-use crate::world::{Event, World};
+use crate::world::{Event, World, who};
 
 /// How long a caller believes what a callee said about whom it lets in. A callee that lets in
 /// nobody of this caller could otherwise never say anything else.
@@ -60,7 +60,7 @@ impl World<'_> {
         let edge = self.plan.nodes[c.node as usize].edge as usize;
         let (class, until) = (c.class, c.deadline);
         let now = Nanos(self.now);
-        let rank = self.attempts[c.parent].who().rank_at(now);
+        let rank = who(class, c.flow).rank_at(now);
         let gates = &mut self.gates[edge];
         if rank > gates.told.0 && self.now < gates.told.1 {
             self.edge_stats[edge].refused_word += u64::from(self.measuring);

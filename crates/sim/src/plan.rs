@@ -59,7 +59,6 @@ pub(crate) struct ServicePlan {
     pub(crate) guard: Option<Guard>,
     pub(crate) guarded: bool,
     pub(crate) levers: bool,
-    pub(crate) pushback: Option<Pushback>,
     /// The edges over which it calls.
     pub(crate) calls_over: Vec<u32>,
     pub(crate) time: Sampler,
@@ -89,13 +88,15 @@ pub(crate) struct EdgePlan {
     pub(crate) budget: Budget,
     pub(crate) gates: EdgeGates,
     pub(crate) gated: bool,
-    pub(crate) heeds_pushback: bool,
+    /// What the callee says to those it turns away, where this caller heeds it.
+    pub(crate) pushback: Option<Pushback>,
     pub(crate) needs: Nanos,
     pub(crate) lane: u8,
 }
 
 impl EdgePlan {
-    fn new(policy: &Policy, lane: u8) -> Self {
+    /// `said`: what the callee says to those it turns away.
+    fn new(policy: &Policy, said: Option<Pushback>, lane: u8) -> Self {
         let retry = policy.retry.clone();
         let retry = if policy.idempotent { retry } else { retry.for_unsafe_calls() };
         let gates = EdgeGates::new(policy);
@@ -107,7 +108,7 @@ impl EdgePlan {
             budget: policy.budget.initial.clone(),
             gated: gates.any(),
             gates,
-            heeds_pushback: policy.heeds_pushback,
+            pushback: said.filter(|_| policy.heeds_pushback),
             needs: policy.needs,
             lane,
         }
@@ -288,7 +289,6 @@ fn service_plan(s: &Service, first_station: u32, tells: bool) -> ServicePlan {
         guarded: guard.is_some(),
         guard,
         levers: !s.lever.is_empty(),
-        pushback: s.pushback,
         calls_over: Vec::new(),
         time: Sampler::new(&s.service_time),
         mean_time: s.service_time.mean().0,
@@ -323,9 +323,14 @@ impl Builder<'_> {
             };
             self.edge_of.insert((edge.caller, edge.target), self.plan.edges.len() as u32);
             self.plan.ends.push((edge.caller, edge.target));
-            self.plan.edges.push(EdgePlan::new(policy, lane));
+            let said = self.pushback(edge.target);
+            self.plan.edges.push(EdgePlan::new(policy, said, lane));
         }
         self.plan.lanes = lane_of.len();
+    }
+
+    fn pushback(&self, target: Target) -> Option<Pushback> {
+        self.system.services[self.system.server_of(target).0 as usize].pushback
     }
 
     fn edge(&mut self, caller: Caller, target: Target) -> u32 {
@@ -336,7 +341,7 @@ impl Builder<'_> {
         let p = self.system.policy(caller, target);
         let i = self.plan.edges.len() as u32;
         self.plan.ends.push((caller, target));
-        self.plan.edges.push(EdgePlan::new(&p, NO_LANE));
+        self.plan.edges.push(EdgePlan::new(&p, self.pushback(target), NO_LANE));
         self.edge_of.insert((caller, target), i);
         i
     }

@@ -134,6 +134,8 @@ pub(crate) struct Call {
     pub(crate) previous: u32,
     /// What its gates gave it for the attempt under way; `NONE`: there are none.
     pub(crate) passes: u32,
+    /// The user it is made for.
+    pub(crate) flow: u16,
     pub(crate) class: u8,
 }
 
