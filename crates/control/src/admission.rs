@@ -106,7 +106,7 @@ family! {
         /// Envoy's admission control.
         EnvoyAdmission(EnvoyAdmission) = [envoy_admission::ENTRY];
         /// WeChat's DAGOR.
-        Dagor(Dagor) = [dagor::ENTRY];
+        Dagor(Dagor) = [dagor::ENTRY, dagor::TOLD];
         /// Sentinel's system rule.
         Bbr(Bbr) = [bbr::ENTRY];
         /// Bandwidth × delay by class.

@@ -44,6 +44,12 @@ const SIMULATE: &[(&str, &str)] = &[
     ("services.*.amplification", "number"),
     ("services.*.wasted", "number"),
     ("services.*.utilisation", "number"),
+    ("services.*.shed", "integer"),
+    ("controls", "array"),
+    ("controls.*.place", "string"),
+    ("controls.*.key", "string"),
+    ("controls.*.name", "string"),
+    ("controls.*.refused", "integer"),
     ("series", "object"),
 ];
 
@@ -230,5 +236,26 @@ fn a_result_says_how_to_make_it_again() {
         );
         assert_eq!(result["replications"], 3);
         assert_eq!(result["partial"], false);
+    }
+}
+
+/// `controls --json` is a list, and every control is in it once.
+#[test]
+fn controls_are_listed() {
+    let ran = damper(&["controls", "--json"]);
+    assert_eq!(ran.code, Some(0));
+    let list: Value = serde_json::from_str(&ran.out).unwrap();
+    let list = list.as_array().unwrap();
+    assert!(list.len() > 60, "{}", list.len());
+    let mut names = std::collections::BTreeSet::new();
+    for control in list {
+        for key in ["name", "kind", "summary", "source"] {
+            assert!(control[key].as_str().is_some_and(|s| !s.is_empty()), "{key}: {control}");
+        }
+        for parameter in control["parameters"].as_array().unwrap() {
+            assert!(parameter["name"].is_string() && parameter["unit"].is_string(), "{parameter}");
+            assert!(!parameter["default"].is_null(), "{parameter}");
+        }
+        assert!(names.insert(control["name"].as_str().unwrap()), "twice: {control}");
     }
 }

@@ -46,7 +46,7 @@ fn help() {
     holds("help", &["--help"]);
     holds("help-short", &["-h"]);
     holds("help-version", &["--version"]);
-    for command in ["headroom", "simulate", "check", "schema"] {
+    for command in ["headroom", "simulate", "check", "controls", "schema"] {
         holds(&format!("help-{command}"), &[command, "--help"]);
     }
     holds("help-no-command", &[]);
@@ -117,5 +117,16 @@ fn changes_that_cannot_be_made() {
         ("unknown-call", r#"policies."client -> bd".timeout=1s"#),
     ] {
         holds(&format!("set-{name}"), &["simulate", "examples/retry-storm.yaml", "--set", set]);
+    }
+}
+
+#[test]
+fn controls() {
+    holds("controls-one", &["controls", "token-bucket"]);
+    holds("controls-one-json", &["controls", "envoy", "--json"]);
+    holds("controls-unknown", &["controls", "tokenbucket"]);
+    let listed = damper(&["controls"]).out;
+    for text in ["policies.NAME.retry.budget", "token-bucket", "class-limits", "lever"] {
+        assert!(listed.contains(text), "{text}\n{listed}");
     }
 }

@@ -36,6 +36,7 @@ pub struct Dagor {
     taken: u32,
     start: Nanos,
     level: usize,
+    presumes: bool,
     overloaded: bool,
     windows: u64,
     refused: u64,
@@ -64,6 +65,7 @@ each reply carries the level",
         "Users are told apart by the flow. If all attempts of a class have one, the class goes in one piece.",
         "The user must be one who cannot choose: with sessions people log in again for a better place.",
         "Cohorts change every hour. Callers and services that compare ranks must count time from the same origin.",
+        "Where all callers apply the level, nothing above it comes, and the published way up finds nobody to stop at: the first good window opens the level for everybody, and the overload starts again. `dagor-told` presumes what they hold back.",
         "The first rank is always admitted. A window in which nothing left the queue says nothing, and moves nothing.",
     ],
     parameters: &[
@@ -123,6 +125,29 @@ each reply carries the level",
     }),
 };
 
+pub(super) const TOLD: Entry = Entry {
+    name: "dagor-told",
+    summary: "DAGOR for callers that all apply its level: presumes what they hold back on the way up",
+    source: "Damper: DAGOR with a way up that does not need to see what callers hold back",
+    rule: "\
+as dagor, but on the way up a rank counts as the mean of the ranks that came,
+or as what came of it if that is more",
+    when: "Where callers apply the level before they send, as they do in a Damper system file. The \
+           published rule then swings between too many and too few.",
+    traps: &[
+        "Ranks that nobody has are presumed, too: the way up over an unused class takes its share of windows.",
+        "The other traps of `dagor`.",
+    ],
+    build: Build::Admission(|p| match *p {
+        [window, requests, target, alpha, beta] => {
+            Dagor::try_new(seconds(window)?, whole(requests)?, seconds(target)?, alpha, beta)
+                .map(|dagor| Dagor { presumes: true, ..dagor }.into())
+        }
+        _ => None,
+    }),
+    ..ENTRY
+};
+
 impl Dagor {
     /// WeChat's longest window.
     pub const DEFAULT_WINDOW: Nanos = Nanos::from_secs(1);
@@ -163,6 +188,7 @@ impl Dagor {
             taken: 0,
             start: Nanos::ZERO,
             level: RANKS - 1,
+            presumes: false,
             overloaded: false,
             windows: 0,
             refused: 0,
@@ -210,9 +236,11 @@ impl Dagor {
             }
         } else {
             let expected = admitted + self.beta * f64::from(self.total);
+            let came = self.arrived.iter().filter(|n| **n > 0).count().max(1);
+            let held_back = if self.presumes { f64::from(self.total) / came as f64 } else { 0.0 };
             while mass < expected && self.level < RANKS - 1 {
                 self.level += 1;
-                mass += f64::from(self.arrived[self.level]);
+                mass += f64::from(self.arrived[self.level]).max(held_back);
             }
         }
     }
@@ -270,6 +298,7 @@ mod tests {
     use proptest::prelude::*;
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::{Rng, SeedableRng};
+    use std::vec::Vec;
 
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
@@ -307,6 +336,21 @@ mod tests {
             self.tick(MS(at));
             self.level()
         }
+    }
+
+    /// Callers that hold back what is above the level: the published way up opens it for all.
+    #[test]
+    fn a_level_that_callers_apply_opens_at_once_unless_they_are_presumed() {
+        let after_one_good_window = |presumes: bool| {
+            let mut d = Dagor { presumes, level: 9, ..dagor() };
+            // Ten ranks with ten attempts each; nobody sends anything above.
+            let arrivals: Vec<(u32, u32)> = (0..10).map(|rank| (rank, 10)).collect();
+            assert_eq!(d.during(0, &arrivals, 0), 100);
+            d.end(1000)
+        };
+        assert_eq!(after_one_good_window(false), 2047);
+        // Expected 101: one more rank, presumed to bring ten.
+        assert_eq!(after_one_good_window(true), 10);
     }
 
     /// 100 arrivals at ranks 10, 140, 270 and 300: alpha 5 % of 100 is 5.

@@ -124,6 +124,7 @@ R:     grows per second by min(executing + waiting, seats of the level) / active
         "Fair is between queues: a flow with one attempt at a time has one of seven parts beside one that fills a hand of six.",
         "Lent seats come back after up to 10 s, and only when the borrower's attempts end: until then both use them, unless there are no more workers than seats.",
         "With exempt levels in use Kubernetes' code shares out more seats than there are (its design document does not).",
+        "A `queue` limit of the service beside it counts all queues together, and refuses whoever comes when one flow has filled it: leave it out.",
         "Fewer queues per flow make collisions rarer for the others and its own waits longer.",
     ],
     parameters: &[

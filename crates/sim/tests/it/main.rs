@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod build;
+mod controls;
 mod determinism;
 mod extremes;
 mod properties;
