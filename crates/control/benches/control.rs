@@ -65,12 +65,12 @@ fn budget(bencher: Bencher<'_, '_>, name: &str) {
         let first = Attempt::first(who.class);
         budget.start(now, first);
         budget.settle(now, first, outcome, outcome != Outcome::Success, rng);
-        if outcome != Outcome::Success {
-            if let Some(paid) = budget.withdraw(now, first, outcome, rng) {
-                let retry = Attempt { retries: 1, paid, ..first };
-                budget.start(now, retry);
-                budget.settle(now, retry, Outcome::Success, false, rng);
-            }
+        if outcome != Outcome::Success
+            && let Some(paid) = budget.withdraw(now, first, outcome, rng)
+        {
+            let retry = Attempt { retries: 1, paid, ..first };
+            budget.start(now, retry);
+            budget.settle(now, retry, Outcome::Success, false, rng);
         }
     });
 }
@@ -113,11 +113,11 @@ fn order(bencher: Bencher<'_, '_>, name: &str) {
     bencher.bench_local(|| {
         let (now, who, turn) = requests.next();
         waiting += u32::from(black_box(order.join(now, who, waiting, 1000)).is_ok());
-        if waiting > 10 {
-            if let Some((list, _)) = black_box(order.next(now)) {
-                waiting -= 1;
-                order.done(now, list, LATENCY[turn]);
-            }
+        if waiting > 10
+            && let Some((list, _)) = black_box(order.next(now))
+        {
+            waiting -= 1;
+            order.done(now, list, LATENCY[turn]);
         }
     });
 }

@@ -3,7 +3,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p damper-control --release --test loom_shared`
 #![cfg(loom)]
-#![allow(missing_docs, reason = "tests")]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use damper_control::Nanos;
 use damper_control::shared::{
@@ -57,20 +57,25 @@ fn concurrency_never_exceeds_its_limit_and_strands_nothing() {
                 control.release(index + 1, permit);
                 1
             });
-            let free = (0..9).filter_map(|i| watched.0.acquire(i, 0).ok()).map(std::mem::forget);
+            let free = (0..9).filter(|i| watched.0.acquire(*i, 0).is_ok());
             assert_eq!(free.count(), limit as usize);
         });
     }
 }
 
-/// With as many permits as threads, nobody may ever be refused, however permits wander.
+/// One permit is always free, but in another place each time that one looks.
 #[test]
 fn concurrency_refuses_only_when_all_are_in_use() {
     model(3, || {
-        threads(Concurrency::try_new(2, 2).unwrap(), 2, |control, index| {
-            for round in 0..2 {
+        let control = Concurrency::try_new(2, 2).unwrap();
+        let permits = [control.acquire(0, 0).unwrap(), control.acquire(1, 0).unwrap()];
+        for permit in permits {
+            control.release(1, permit);
+        }
+        threads(control, 2, |control, index| {
+            for _ in 0..=index {
                 let permit = control.acquire(index, 0).expect("one of two is free");
-                control.release(index + round, permit);
+                control.release(0, permit);
             }
             0
         });
@@ -95,7 +100,7 @@ fn a_lowered_limit_is_in_force_when_all_has_settled() {
                 0
             });
             assert_eq!(watched.0.in_flight(), 0);
-            let free = (0..9).filter_map(|i| watched.0.acquire(i, 0).ok()).map(std::mem::forget);
+            let free = (0..9).filter(|i| watched.0.acquire(*i, 0).is_ok());
             assert_eq!(free.count(), to as usize);
         });
     }
@@ -240,12 +245,11 @@ fn a_rate_limit_admits_its_burst_and_no_more() {
             struct Asked(RateLimit, usize);
             let limit = RateLimit::try_new(1.0, burst, shards).unwrap();
             // Two threads on one shard, one on the other.
-            let (_, admitted) = threads(Asked(limit, ask), 3, |Asked(limit, ask), index| {
+            let (asked, admitted) = threads(Asked(limit, ask), 3, |Asked(limit, ask), index| {
                 (0..*ask).filter(|_| limit.acquire(index & 1, NOW, 0).is_ok()).count()
             });
-            assert!(admitted <= burst as usize, "{admitted}");
-            // What is kept in a shard is at hand for it: nobody else has asked in vain.
-            assert!(admitted >= burst.div_ceil(2) as usize, "{admitted}");
+            let left = (0..20).filter(|i| asked.0.acquire(i & 1, NOW, 0).is_ok()).count();
+            assert_eq!(admitted + left, burst as usize, "no more, and none is lost");
         });
     }
 }

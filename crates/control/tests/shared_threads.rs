@@ -2,7 +2,6 @@
 #![cfg(not(loom))]
 #![allow(missing_docs, reason = "tests")]
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use damper_control::Nanos;
@@ -20,13 +19,21 @@ const RUNS: usize = 2000;
 fn race<B: Sync>(make: impl Fn() -> B + Sync, ask: fn(&B, usize) -> bool, expected: usize) {
     let budgets: Vec<B> = (0..RUNS).map(|_| make()).collect();
     let granted: Vec<AtomicUsize> = (0..RUNS).map(|_| AtomicUsize::new(0)).collect();
-    let barrier = Barrier::new(THREADS);
+    let arrived = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (budgets, granted, barrier) = (&budgets, &granted, &barrier);
+            let (budgets, granted, arrived) = (&budgets, &granted, &arrived);
             scope.spawn(move || {
-                for (budget, granted) in budgets.iter().zip(granted) {
-                    barrier.wait();
+                for (run, (budget, granted)) in budgets.iter().zip(granted).enumerate() {
+                    // A barrier of the system wakes threads one after another: too late.
+                    arrived.fetch_add(1, SeqCst);
+                    for spin in 1.. {
+                        match arrived.load(SeqCst) >= (run + 1) * THREADS {
+                            true => break,
+                            false if spin % 200 == 0 => std::thread::yield_now(),
+                            false => std::hint::spin_loop(),
+                        }
+                    }
                     while ask(budget, thread) {
                         granted.fetch_add(1, SeqCst);
                     }
@@ -51,7 +58,7 @@ fn eight_threads_do_not_overspend_a_ratio() {
         (0..100).for_each(|_| budget.start());
         budget
     };
-    race(make, |budget, thread| budget.withdraw(thread), 20);
+    race(make, RatioBudget::withdraw, 20);
 }
 
 #[test]
@@ -61,7 +68,7 @@ fn eight_threads_do_not_overspend_a_sharded_ratio() {
         (0..100).for_each(|call| budget.start(call));
         budget
     };
-    race(make, |budget, thread| budget.withdraw(thread), 20);
+    race(make, ShardedRatioBudget::withdraw, 20);
 }
 
 #[test]
@@ -81,8 +88,7 @@ fn eight_threads_do_not_overspend_deposits() {
 #[test]
 fn eight_threads_do_not_exceed_a_limit() {
     let make = || Concurrency::try_new(20, 4).unwrap();
-    let ask =
-        |limit: &Concurrency, thread: usize| limit.acquire(thread, 0).map(std::mem::forget).is_ok();
+    let ask = |limit: &Concurrency, thread: usize| limit.acquire(thread, 0).is_ok();
     race(make, ask, 20);
 }
 
@@ -96,7 +102,7 @@ fn eight_threads_do_not_exceed_a_burst() {
 fn eight_threads_do_not_overdraw_a_token_bucket() {
     // The 21st failure leaves 20 of 41 tokens, less than half.
     let make = || TokenBucket::try_new(41, 0.1, THREADS).unwrap();
-    race(make, |bucket, thread| bucket.failure(thread), 20);
+    race(make, TokenBucket::failure, 20);
 }
 
 /// Work is in flight, permits wander between shards, and the limit moves.
@@ -127,8 +133,36 @@ fn a_limit_holds_while_it_moves() {
     assert!(admitted.load(SeqCst) > 20_000);
     limit.set_limit(MOST);
     assert_eq!(limit.in_flight(), 0);
-    let free = (0..100).filter(|shard| limit.acquire(*shard, 0).map(std::mem::forget).is_ok());
+    let free = (0..100).filter(|shard| limit.acquire(*shard, 0).is_ok());
     assert_eq!(free.count(), MOST as usize);
+}
+
+/// Every grant is the last that there is.
+#[test]
+fn one_retry_is_never_granted_twice() {
+    let exact = RatioBudget::try_new(0, 1, THREADS).unwrap();
+    let sharded = ShardedRatioBudget::try_new(0, 1, 4).unwrap();
+    let (of_exact, of_sharded) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (exact, sharded) = (&exact, &sharded);
+            let (of_exact, of_sharded) = (&of_exact, &of_sharded);
+            scope.spawn(move || {
+                for _ in 0..50_000 {
+                    if exact.withdraw(thread) {
+                        assert_eq!(of_exact.fetch_add(1, SeqCst), 0);
+                        of_exact.fetch_sub(1, SeqCst);
+                        exact.done();
+                    }
+                    if sharded.withdraw(thread) {
+                        assert_eq!(of_sharded.fetch_add(1, SeqCst), 0);
+                        of_sharded.fetch_sub(1, SeqCst);
+                        sharded.done(thread);
+                    }
+                }
+            });
+        }
+    });
 }
 
 #[test]
