@@ -2,16 +2,23 @@
 //!
 //! `compare-control ROUNDS REQUESTS` prints one JSON object for each contestant and number of
 //! threads. All take turns, so that what else the machine does meets all of them.
+//!
+//! `compare-control grpc` prints what gRPC's client is expected to do.
 
 mod contestants;
+mod grpc;
 mod measure;
 
 use serde_json::json;
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("grpc") {
+        grpc::expected().for_each(|setting| println!("{setting}"));
+        return;
+    }
     let number = |index| std::env::args().nth(index).and_then(|word| word.parse().ok());
     let (Some(rounds), Some(requests)) = (number(1), number(2)) else {
-        eprintln!("usage: compare-control ROUNDS REQUESTS");
+        eprintln!("usage: compare-control ROUNDS REQUESTS | grpc");
         std::process::exit(2);
     };
     let contestants = contestants::all();

@@ -3,12 +3,14 @@
 //! same as those of the programs they are taken from.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 use serde::Deserialize;
 
+use super::python;
 use crate::process::{cargo, program, quiet_output, root, run, target};
 
 /// Settings of the comparison.
@@ -83,9 +85,16 @@ pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Whether our controls decide as the programs they are taken from.
+/// Whether our controls decide as the programs they are taken from: tower, governor, the AWS SDK
+/// for Rust, and gRPC's client.
 pub(crate) fn same() -> Result<()> {
-    run(&mut peers("test --release --locked --no-fail-fast")?)
+    run(&mut peers("test --locked --no-fail-fast --tests")?)?;
+    let mut expect = peers("run --locked --quiet")?;
+    let expected = target()?.join("compare/control/grpc.jsonl");
+    fs::write(&expected, quiet_output(expect.args(["--", "grpc"]))?)?;
+    let folder = root().join("compare/grpc");
+    let mut compare = program(python("grpc", &folder.join("requirements.txt"))?);
+    run(compare.arg(folder.join("throttle.py")).arg(expected))
 }
 
 /// Cargo, in the workspace of the peers.
