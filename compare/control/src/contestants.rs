@@ -286,13 +286,18 @@ fn rng() -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(1)
 }
 
-/// The first of these controls that there is.
-fn limit(names: &[&str]) -> Option<(&'static str, Limit)> {
-    names.iter().find_map(|name| {
-        let entry = registry::find(name)?;
-        let Build::Concurrency(build) = entry.build else { return None };
-        Some((entry.name, build(&entry.defaults().collect::<Vec<_>>())?))
-    })
+/// A limit with its defaults.
+fn limit(name: &str) -> Option<Limit> {
+    let entry = registry::find(name)?;
+    let Build::Concurrency(build) = entry.build else { return None };
+    build(&entry.defaults().collect::<Vec<_>>())
+}
+
+/// A gate with its defaults.
+fn gate(name: &str) -> Option<Gate> {
+    let entry = registry::find(name)?;
+    let Build::Gate(build) = entry.build else { return None };
+    build(&entry.defaults().collect::<Vec<_>>())
 }
 
 fn limits(list: &mut List) {
@@ -312,7 +317,7 @@ fn limits(list: &mut List) {
     service(list, "tower ConcurrencyLimit", tower);
 
     list.group = "concurrency limit, AIMD: take a place, give it back, learn";
-    if let Some((_, limit)) = limit(&["aimd"]) {
+    if let Some(limit) = limit("aimd") {
         list.add_single("Damper aimd, one owner", move || {
             let mut limiter = Limiter::try_new(limit.clone(), None).expect("no shares");
             let (mut ticks, mut rng) = (ticks(), rng());
@@ -367,12 +372,8 @@ where
 
 fn breakers(list: &mut List) {
     list.group = "circuit breaker: a call that succeeds";
-    for name in ["resilience4j-count", "resilience4j", "circuit-breaker", "error-rate"] {
-        let Some(entry) = registry::find(name) else { continue };
-        let Build::Gate(build) = entry.build else { continue };
-        let Some(gate) = build(&entry.defaults().collect::<Vec<_>>()) else { continue };
+    if let Some(gate) = gate("breaker") {
         list.add_single("Damper breaker, one owner", move || breaker(gate.clone()));
-        break;
     }
     let layer = tower_resilience_circuitbreaker::CircuitBreakerLayer::builder()
         .failure_rate_threshold(0.5)
