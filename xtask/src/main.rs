@@ -43,6 +43,9 @@ enum Task {
 enum Compare {
     /// The simulator beside SimPy, NeXosim and DesCartes
     Sim(compare::sim::Arguments),
+    /// The controls beside tower, governor, tower-resilience and congestion-limiter; and whether
+    /// they decide as what they are taken from
+    Control(compare::control::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -50,6 +53,9 @@ fn main() -> ExitCode {
         Task::Test { only } => test::run_task(&only),
         Task::Ci => ci::run_task(),
         Task::Compare { what: Compare::Sim(arguments) } => compare::sim::run(&arguments),
+        Task::Compare { what: Compare::Control(arguments) } => {
+            compare::control::run_task(&arguments)
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -68,8 +68,13 @@ pub(crate) fn dependencies(metadata: &Value) -> Result<Vec<String>> {
             let is_ours = ours.contains(&on);
             // `null` is a normal dependency.
             let normal = dependency.get("kind").is_none_or(Value::is_null);
+            // Loom stands in for the processor's atomics in tests: only `--cfg loom` builds it,
+            // and it cannot be a dependency of tests alone, as what is tested must use it.
+            let only_for_loom =
+                dependency.get("target").and_then(Value::as_str) == Some("cfg(loom)");
             let fine = match lean {
                 _ if is_ours => allowed.contains(&on.as_str()),
+                Some(_) if only_for_loom => on == "loom",
                 Some(lean) if normal => lean.contains(&on.as_str()),
                 _ => true,
             };
@@ -118,6 +123,19 @@ mod tests {
             package("damper-system", &[("damper-control", None), ("miette", None)]),
         ]});
         assert_eq!(dependencies(&metadata).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn loom_is_allowed_where_only_loom_builds_it() {
+        let on = |name: &str, target: Option<&str>| {
+            let on = json!([{"name": name, "kind": null, "target": target}]);
+            let metadata = json!({"packages": [{"name": "damper-control", "dependencies": on}]});
+            dependencies(&metadata).unwrap().len()
+        };
+        assert_eq!(on("loom", Some("cfg(loom)")), 0);
+        assert_eq!(on("loom", None), 1);
+        assert_eq!(on("loom", Some("cfg(unix)")), 1);
+        assert_eq!(on("tokio", Some("cfg(loom)")), 1);
     }
 
     #[test]
