@@ -1,6 +1,6 @@
 //! No decision allocates: counted, for every control of the registry and every shared one.
 #![cfg(not(loom))]
-#![allow(missing_docs, reason = "tests")]
+#![allow(missing_docs, clippy::panic, reason = "tests")]
 
 use std::hint::black_box;
 
