@@ -32,7 +32,7 @@ pub struct Contestant {
     pub ours: bool,
     /// Whether more than one thread can use it.
     pub shared: bool,
-    pub run: Box<dyn Fn(usize, u32) -> Round>,
+    pub run: Box<dyn Fn(usize, Duration) -> Round>,
 }
 
 /// As many as a server with a few workers would have.
@@ -51,7 +51,7 @@ impl List {
         worker: impl Fn(usize) -> F + Sync + 'static,
     ) {
         let ours = name.starts_with("Damper");
-        let run = move |threads, requests| round(threads, requests, &worker);
+        let run = move |threads, length| round(threads, length, &worker);
         self.all.push(Contestant {
             group: self.group,
             name,

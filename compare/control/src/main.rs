@@ -1,13 +1,16 @@
 //! What a decision costs, ours beside that of peers: see `compare/README.md`.
 //!
-//! `compare-control ROUNDS REQUESTS` prints one JSON object for each contestant and number of
-//! threads. All take turns, so that what else the machine does meets all of them.
+//! `compare-control ROUNDS MICROSECONDS` prints one JSON object for each contestant and number of
+//! threads. All take turns, so that what else the machine does meets all of them; a round
+//! lasts for so many microseconds.
 //!
 //! `compare-control grpc` prints what gRPC's client is expected to do.
 
 mod contestants;
 mod grpc;
 mod measure;
+
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -17,11 +20,12 @@ fn main() {
         return;
     }
     let number = |index| std::env::args().nth(index).and_then(|word| word.parse().ok());
-    let (Some(rounds), Some(requests)) = (number(1), number(2)) else {
-        eprintln!("usage: compare-control ROUNDS REQUESTS | grpc");
+    let (Some(rounds), Some(microseconds)) = (number(1), number(2)) else {
+        eprintln!("usage: compare-control ROUNDS MICROSECONDS | grpc");
         std::process::exit(2);
     };
     let contestants = contestants::all();
+    let length = Duration::from_micros(microseconds);
     let mut kept = vec![[Vec::new(), Vec::new()]; contestants.len()];
     for _ in 0..rounds {
         for (contestant, kept) in contestants.iter().zip(&mut kept) {
@@ -29,8 +33,8 @@ fn main() {
                 if index > 0 && !contestant.shared {
                     continue;
                 }
-                let round = (contestant.run)(index + 1, requests);
-                if round.together {
+                let round = (contestant.run)(index + 1, length);
+                if round.undisturbed {
                     kept.push(round.ns);
                 }
             }

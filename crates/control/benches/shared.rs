@@ -60,6 +60,19 @@ fn concurrency_acquire_release(bencher: Bencher<'_, '_>) {
     });
 }
 
+/// Work ends on another worker than it began on, and so the permits are always elsewhere.
+#[divan::bench(threads = [1, 2], sample_size = 20_000, sample_count = 60)]
+fn concurrency_acquire_here_release_there(bencher: Bencher<'_, '_>) {
+    let limit = Concurrency::try_new(8, SHARDS).unwrap();
+    bencher.bench(|| {
+        as_worker(|worker, _| {
+            if let Ok(permit) = black_box(limit.acquire(worker, 0)) {
+                limit.release(worker + 2, permit);
+            }
+        });
+    });
+}
+
 #[divan::bench(threads = [1, 2], sample_size = 200_000, sample_count = 60)]
 fn concurrency_refuse(bencher: Bencher<'_, '_>) {
     let limit = Concurrency::try_new(0, SHARDS).unwrap();

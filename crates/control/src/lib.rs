@@ -63,6 +63,7 @@ pub mod rate_limit;
 pub mod refusal;
 pub mod registry;
 pub mod retry;
+#[cfg(target_has_atomic = "64")]
 pub mod shared;
 #[cfg(test)]
 mod testing;

@@ -12,6 +12,9 @@
 //! its way, or in another shard, can make an answer stricter for a moment, never looser; each
 //! type says by how much.
 //!
+//! Refusals are counted, on the shard that they happen on. Grants are not: counting them would
+//! cost nearly as much as deciding.
+//!
 //! # Shards
 //!
 //! Every method takes the `shard` to work on: any number, for instance the index of the worker

@@ -1,6 +1,6 @@
 //! No decision allocates: counted, for every control of the registry and every shared one.
 #![cfg(not(loom))]
-#![allow(missing_docs, reason = "tests")]
+#![allow(missing_docs, clippy::panic, reason = "tests")]
 
 use std::hint::black_box;
 
@@ -101,7 +101,7 @@ fn allocations(entry: &Entry, parameters: &[f64]) -> Option<u64> {
                     && let Some(paid) = budget.withdraw(now, first, outcome, rng)
                 {
                     let retry = Attempt { retries: 1, paid, ..first };
-                    if who.flow % 5 == 0 {
+                    if who.flow.is_multiple_of(5) {
                         budget.cancel(now, paid);
                     } else {
                         budget.start(now, retry);
@@ -116,7 +116,7 @@ fn allocations(entry: &Entry, parameters: &[f64]) -> Option<u64> {
             let mut gate = make(parameters)?;
             count(|Request { now, who, latency, outcome }, rng| {
                 if let Ok(pass) = gate.admit(now, who.class, rng) {
-                    if who.flow % 10 == 0 {
+                    if who.flow.is_multiple_of(10) {
                         gate.cancel(now, pass);
                     } else {
                         gate.settle(now + latency, pass, outcome, latency, rng);
@@ -131,7 +131,7 @@ fn allocations(entry: &Entry, parameters: &[f64]) -> Option<u64> {
             let mut out = Vec::with_capacity(64);
             count(|Request { now, who, latency, outcome }, rng| {
                 out.extend(limiter.acquire(now, who.class).ok());
-                if (out.len() > 40 || who.flow % 2 == 0)
+                if (out.len() > 40 || who.flow.is_multiple_of(2))
                     && let Some(permit) = out.pop()
                 {
                     limiter.release(now + latency, permit, Nanos(1), Some(outcome), rng);
@@ -148,14 +148,14 @@ fn allocations(entry: &Entry, parameters: &[f64]) -> Option<u64> {
                     waiting[list] += 1;
                     sum += 1;
                 }
-                if who.flow % 11 == 0
+                if who.flow.is_multiple_of(11)
                     && let Some(list) = waiting.iter().position(|waiting| *waiting > 0)
                 {
                     order.left(now, list);
                     waiting[list] -= 1;
                     sum -= 1;
                 }
-                if (sum > 20 || who.flow % 3 == 0)
+                if (sum > 20 || who.flow.is_multiple_of(3))
                     && let Some((list, _)) = order.next(now)
                 {
                     waiting[list] -= 1;
@@ -235,7 +235,7 @@ fn no_shared_control_allocates() {
         concurrency.set_limit(u32::from(who.class) * 3);
         // Those of odd shards are never given back.
         if let Ok(permit) = concurrency.acquire(shard, who.class)
-            && shard % 2 == 0
+            && shard.is_multiple_of(2)
         {
             concurrency.release(shard + 1, permit);
         }

@@ -17,16 +17,16 @@ use crate::process::{cargo, program, quiet_output, root, run, target};
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// How often each contestant has its turn; the median counts
-    #[arg(long, default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 101, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Requests of each thread in each turn
-    #[arg(long, default_value_t = 300_000, value_parser = clap::value_parser!(u32).range(1000..))]
-    requests: u32,
+    /// Microseconds that a turn takes; a short one is less likely to be disturbed
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(100..))]
+    microseconds: u32,
     /// Five short turns: to see that it works, not to quote
-    #[arg(long, conflicts_with_all = ["rounds", "requests"])]
+    #[arg(long, conflicts_with_all = ["rounds", "microseconds"])]
     quick: bool,
     /// Only compare what is decided, and measure nothing
-    #[arg(long, conflicts_with_all = ["rounds", "requests", "quick"])]
+    #[arg(long, conflicts_with_all = ["rounds", "microseconds", "quick"])]
     same: bool,
 }
 
@@ -63,10 +63,10 @@ pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
     }
     let built = target()?.join("compare/control");
     run(&mut peers("build --release --locked")?)?;
-    let (rounds, requests) =
-        if arguments.quick { (5, 50_000) } else { (arguments.rounds, arguments.requests) };
+    let (rounds, microseconds) =
+        if arguments.quick { (5, 500) } else { (arguments.rounds, arguments.microseconds) };
     let mut measure = program(built.join("release/compare-control"));
-    let text = quiet_output(measure.args([rounds.to_string(), requests.to_string()]))?;
+    let text = quiet_output(measure.args([rounds.to_string(), microseconds.to_string()]))?;
     let measured: Vec<Measured> = text
         .lines()
         .map(|line| serde_json::from_str(line).with_context(|| line.to_owned()))
@@ -139,7 +139,7 @@ fn warning(groups: &[(String, Vec<Row>)], measured: &[Measured]) -> Option<Strin
     }
     (rounds < 3).then(|| {
         "This machine was busy: of some contestants fewer than three rounds counted, in which \
-         both threads ran at the same time."
+         threads ran at the same time and undisturbed."
             .into()
     })
 }

@@ -27,7 +27,8 @@ type Slots = [AtomicU64; 2];
 /// Retries as a share of the calls of the last window, on top of a reserve for each window.
 ///
 /// The idea of Finagle's and tower's budgets: every call pays in a share of a token, a retry
-/// costs one, and what is not spent within a window is lost.
+/// costs one, and what is not spent within a window is lost. (With one owner, the control
+/// `deposit` has a window that slides in ten steps; here it is two, which fit into two words.)
 ///
 /// **Bound.** In each window (of those that follow one another without gap), no more retries
 /// than `share × calls + reserve`, where the calls are those of the window and of the half

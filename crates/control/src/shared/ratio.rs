@@ -9,7 +9,7 @@ use crate::observe::Observe;
 ///
 /// The idea of Envoy's retry budget with one population on both sides: a call is open from its
 /// first attempt to its end, backoff included, and a retry counts from the grant, through its
-/// backoff, to its end (envoy issue 30205).
+/// backoff, to its end (envoy issue 30205). The control `ratio` is the same with one owner.
 ///
 /// **Bound.** Calls and retries are two halves of one word, and a grant is one
 /// compare-and-exchange of both: exact in any interleaving, and so is every refusal. Peers check
