@@ -132,7 +132,11 @@ fn queue_outlasts_caller(reader: &mut Reader<'_>, system: &System, places: &Plac
         return;
     }
     let room = timeout.as_secs_f64() * f64::from(workers) / mean;
-    if service.queue.is_some_and(|q| f64::from(q) <= room) {
+    let kept_short = service.concurrency.is_some()
+        || service.admission.as_ref().is_some_and(|a| a.kind != "everybody")
+        || service.drop.as_ref().is_some_and(|d| d.kind != "keep")
+        || !matches!(service.order.kind, "fifo" | "priority");
+    if kept_short || service.queue.is_some_and(|q| f64::from(q) <= room) {
         return;
     }
     let (from, _) = ends(system, edge);
