@@ -146,7 +146,7 @@ fn warning(groups: &[(String, Vec<Row>)], measured: &[Measured]) -> Option<Strin
 
 fn print(group: &str, rows: &[Row]) {
     println!("\n{group}");
-    println!("  {:<42}{:>9}{:>9}{:>8}{:>9}{:>9}", "", "1 thread", "2", "2 / 1", "times", "on 2");
+    println!("  {:<46}{:>9}{:>9}{:>8}{:>9}{:>9}", "", "1 thread", "2", "2 / 1", "times", "on 2");
     // The last of ours reads a clock where peers do.
     let like_peers = rows.iter().rfind(|row| row.ours).cloned().unwrap_or_default();
     for row in rows {
@@ -156,7 +156,7 @@ fn print(group: &str, rows: &[Row]) {
         };
         let peer = |ns: Option<f64>| ns.filter(|_| !row.ours);
         println!(
-            "  {:<42}{:>9}{:>9}{:>8}{:>9}{:>9}",
+            "  {:<46}{:>9}{:>9}{:>8}{:>9}{:>9}",
             row.name,
             ns(row.one),
             ns(row.two),
