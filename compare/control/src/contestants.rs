@@ -18,6 +18,7 @@ use damper_control::shared::{
 };
 use damper_control::{Nanos, Outcome, registry};
 use futures_util::FutureExt as _;
+use governor::clock::{Clock as _, Reference as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 use tower::retry::budget::{Budget as _, TpsBudget};
@@ -74,19 +75,44 @@ impl List {
     }
 }
 
-/// A clock for those that do not read one: an instant that moves on by itself.
-fn ticks() -> impl FnMut() -> Nanos {
-    let mut now = 0;
-    move || {
-        now += 20;
-        Nanos(now)
+/// Where the time that our controls are given comes from.
+#[derive(Clone, Copy)]
+enum Time {
+    /// Nowhere: it moves on by itself.
+    Given,
+    /// The clock of the standard library, for every request, as most peers do.
+    Read,
+    /// The cheaper clock that governor reads.
+    ReadAsGovernor,
+}
+
+impl Time {
+    fn source(self, start: Start) -> impl FnMut() -> Nanos {
+        let governor = governor::clock::DefaultClock::default();
+        let mut given = nanos(start.0.elapsed().as_nanos());
+        move || match self {
+            Self::Given => {
+                given = given + Nanos(20);
+                given
+            }
+            Self::Read => nanos(start.0.elapsed().as_nanos()),
+            Self::ReadAsGovernor => Nanos(governor.now().duration_since(start.1).as_u64()),
+        }
     }
 }
 
-/// A clock that is read.
-fn clock() -> impl FnMut() -> Nanos {
-    let start = Instant::now();
-    move || Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+/// The origin of time, the same for all threads, or one of them would live in another's past.
+#[derive(Clone, Copy)]
+struct Start(Instant, governor::clock::QuantaInstant);
+
+impl Start {
+    fn now() -> Self {
+        Self(Instant::now(), governor::clock::DefaultClock::default().now())
+    }
+}
+
+fn nanos(n: u128) -> Nanos {
+    Nanos(u64::try_from(n).unwrap_or(u64::MAX))
 }
 
 pub fn all() -> Vec<Contestant> {
@@ -119,22 +145,9 @@ fn floor(list: &mut List) {
 
 fn budgets(list: &mut List) {
     list.group = "retry budget: a call pays in, and retries";
-    let ours = |clocked: bool| {
-        // A token per call, so that all are granted.
-        let budget = DepositBudget::try_new(1000, 10, Nanos::from_secs(10), SHARDS);
-        let budget = Arc::new(budget.expect("valid"));
-        move |worker: usize| {
-            let budget = Arc::clone(&budget);
-            let (mut ticks, mut clock) = (ticks(), clock());
-            move || {
-                let now = if clocked { clock() } else { ticks() };
-                budget.deposit(worker, now);
-                black_box(budget.withdraw(worker, now));
-            }
-        }
-    };
-    list.add("Damper DepositBudget", ours(false));
-    list.add("Damper DepositBudget, reading the clock", ours(true));
+    // A token per call, so that all are granted.
+    add_deposits(list, "Damper DepositBudget", 1000, Time::Given);
+    add_deposits(list, "Damper DepositBudget, reading the clock", 1000, Time::Read);
     let tower = Arc::new(TpsBudget::new(TEN_SECONDS, 10, 1.0));
     list.add("tower TpsBudget", move |_| {
         let tower = Arc::clone(&tower);
@@ -159,17 +172,8 @@ fn budgets(list: &mut List) {
     });
 
     list.group = "retry budget: exhausted, a call pays in a fifth and wants a retry";
-    let budget = DepositBudget::try_new(200, 10, Nanos::from_secs(10), SHARDS);
-    let budget = Arc::new(budget.expect("valid"));
-    list.add("Damper DepositBudget", move |worker| {
-        let budget = Arc::clone(&budget);
-        let mut ticks = ticks();
-        move || {
-            let now = ticks();
-            budget.deposit(worker, now);
-            black_box(budget.withdraw(worker, now));
-        }
-    });
+    add_deposits(list, "Damper DepositBudget", 200, Time::Given);
+    add_deposits(list, "Damper DepositBudget, reading the clock", 200, Time::Read);
     let tower = Arc::new(TpsBudget::new(TEN_SECONDS, 10, 0.2));
     list.add("tower TpsBudget", move |_| {
         let tower = Arc::clone(&tower);
@@ -193,6 +197,21 @@ fn budgets(list: &mut List) {
     list.add("Damper TokenBucket", move |_| {
         let bucket = Arc::clone(&bucket);
         move || bucket.success()
+    });
+}
+
+/// A call that pays in so many thousandths of a token, and wants a retry.
+fn add_deposits(list: &mut List, name: &'static str, per_mille: u32, time: Time) {
+    let budget = DepositBudget::try_new(per_mille, 10, Nanos::from_secs(10), SHARDS);
+    let (budget, start) = (Arc::new(budget.expect("valid")), Start::now());
+    list.add(name, move |worker| {
+        let budget = Arc::clone(&budget);
+        let mut time = time.source(start);
+        move || {
+            let now = time();
+            budget.deposit(worker, now);
+            black_box(budget.withdraw(worker, now));
+        }
     });
 }
 
@@ -228,24 +247,20 @@ fn rate_limits(list: &mut List) {
         [("rate limit: admits", 1_000_000_000, 1_000_000_000), ("rate limit: refuses", 1, 1)]
     {
         list.group = group;
-        let ours = |clocked: bool| {
+        for (name, time) in [
+            ("Damper RateLimit", Time::Given),
+            ("Damper RateLimit, reading governor's clock", Time::ReadAsGovernor),
+        ] {
             let limit = RateLimit::try_new(f64::from(rate), burst, SHARDS).expect("valid");
-            let limit = Arc::new(limit);
-            let start = Instant::now();
-            move |worker: usize| {
+            let (limit, start) = (Arc::new(limit), Start::now());
+            list.add(name, move |worker| {
                 let limit = Arc::clone(&limit);
-                // The same origin for all threads, or one of them would live in another's past.
-                let elapsed =
-                    move || Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
-                let fixed = elapsed();
+                let mut time = time.source(start);
                 move || {
-                    let now = if clocked { elapsed() } else { fixed };
-                    let _ = black_box(limit.acquire(worker, now, 0));
+                    let _ = black_box(limit.acquire(worker, time(), 0));
                 }
-            }
-        };
-        list.add("Damper RateLimit", ours(false));
-        list.add("Damper RateLimit, reading the clock", ours(true));
+            });
+        }
         let [rate, burst] = [rate, burst].map(|n| NonZeroU32::new(n).expect("positive"));
         let quota = governor::Quota::per_second(rate).allow_burst(burst);
         let governor = Arc::new(governor::RateLimiter::direct(quota));
@@ -318,16 +333,22 @@ fn limits(list: &mut List) {
 
     list.group = "concurrency limit, AIMD: take a place, give it back, learn";
     if let Some(limit) = limit("aimd") {
-        list.add_single("Damper aimd, one owner", move || {
-            let mut limiter = Limiter::try_new(limit.clone(), None).expect("no shares");
-            let (mut ticks, mut rng) = (ticks(), rng());
-            move || {
-                if let Ok(permit) = black_box(limiter.acquire(ticks(), 0)) {
-                    let outcome = Some(Outcome::Success);
-                    limiter.release(ticks(), permit, Nanos::ZERO, outcome, &mut rng);
+        for (name, time) in [
+            ("Damper aimd, one owner", Time::Given),
+            ("Damper aimd, one owner, reading the clock", Time::Read),
+        ] {
+            let limit = limit.clone();
+            list.add_single(name, move || {
+                let mut limiter = Limiter::try_new(limit.clone(), None).expect("no shares");
+                let (mut time, mut rng) = (time.source(Start::now()), rng());
+                move || {
+                    if let Ok(permit) = black_box(limiter.acquire(time(), 0)) {
+                        let outcome = Some(Outcome::Success);
+                        limiter.release(time(), permit, Nanos::ZERO, outcome, &mut rng);
+                    }
                 }
-            }
-        });
+            });
+        }
     }
     let aimd = congestion_limiter::limits::Aimd::new(100, 100..=200);
     congestion(list, "congestion-limiter Aimd", aimd);
@@ -373,7 +394,13 @@ where
 fn breakers(list: &mut List) {
     list.group = "circuit breaker: a call that succeeds";
     if let Some(gate) = gate("breaker") {
-        list.add_single("Damper breaker, one owner", move || breaker(gate.clone()));
+        for (name, time) in [
+            ("Damper breaker, one owner", Time::Given),
+            ("Damper breaker, one owner, reading the clock", Time::Read),
+        ] {
+            let gate = gate.clone();
+            list.add_single(name, move || breaker(gate.clone(), time));
+        }
     }
     let layer = tower_resilience_circuitbreaker::CircuitBreakerLayer::builder()
         .failure_rate_threshold(0.5)
@@ -383,11 +410,13 @@ fn breakers(list: &mut List) {
     service(list, "tower-resilience circuit breaker", layer.layer(Instantly));
 }
 
-fn breaker(mut gate: Gate) -> impl FnMut() {
-    let (mut ticks, mut rng) = (ticks(), rng());
+fn breaker(mut gate: Gate, time: Time) -> impl FnMut() {
+    let (mut time, mut rng) = (time.source(Start::now()), rng());
     move || {
-        if let Ok(pass) = black_box(gate.admit(ticks(), 0, &mut rng)) {
-            gate.settle(ticks(), pass, Outcome::Success, Nanos(20), &mut rng);
+        let now = time();
+        if let Ok(pass) = black_box(gate.admit(now, 0, &mut rng)) {
+            let end = time();
+            gate.settle(end, pass, Outcome::Success, end.since(now), &mut rng);
         }
     }
 }

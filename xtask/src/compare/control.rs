@@ -74,7 +74,7 @@ pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
     let groups = groups(&measured);
     println!(
         "\nnanoseconds per request, on one thread and on two at the same time, median of {rounds}; \
-         \"times\" is how much longer a peer takes than the first of ours"
+         \"times\" is how much longer a peer takes than the last of ours"
     );
     for (group, rows) in &groups {
         print(group, rows);
@@ -146,8 +146,9 @@ fn warning(groups: &[(String, Vec<Row>)], measured: &[Measured]) -> Option<Strin
 
 fn print(group: &str, rows: &[Row]) {
     println!("\n{group}");
-    println!("  {:<42}{:>9}{:>9}{:>8}{:>9}{:>9}", "", "1 thread", "2", "2 / 1", "times", "on 2");
-    let first = rows.iter().find(|row| row.ours).cloned().unwrap_or_default();
+    println!("  {:<46}{:>9}{:>9}{:>8}{:>9}{:>9}", "", "1 thread", "2", "2 / 1", "times", "on 2");
+    // The last of ours reads a clock where peers do.
+    let like_peers = rows.iter().rfind(|row| row.ours).cloned().unwrap_or_default();
     for row in rows {
         let ns = |ns: Option<f64>| ns.map_or_else(|| "-".into(), |ns| format!("{ns:.1}"));
         let ratio = |over: Option<f64>, under: Option<f64>| {
@@ -155,13 +156,13 @@ fn print(group: &str, rows: &[Row]) {
         };
         let peer = |ns: Option<f64>| ns.filter(|_| !row.ours);
         println!(
-            "  {:<42}{:>9}{:>9}{:>8}{:>9}{:>9}",
+            "  {:<46}{:>9}{:>9}{:>8}{:>9}{:>9}",
             row.name,
             ns(row.one),
             ns(row.two),
             ratio(row.two, row.one),
-            ratio(peer(row.one), first.one),
-            ratio(peer(row.two), first.two),
+            ratio(peer(row.one), like_peers.one),
+            ratio(peer(row.two), like_peers.two),
         );
     }
 }
