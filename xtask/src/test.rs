@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 
 use crate::process::{cargo, cargo_tool, files, output, program, root, run, target, works};
 use crate::steps::{Done, Steps};
-use crate::{browser, docs};
+use crate::{browser, compare, docs};
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 30;
@@ -35,6 +35,11 @@ pub(crate) fn run_all(steps: &mut Steps) {
         Ok(Done::Passed)
     });
     steps.run("slow tests", || runner.slow());
+    steps.run("atomics", atomics);
+    steps.run("same decisions", || {
+        compare::control::same()?;
+        Ok(Done::Passed)
+    });
     steps.run("examples in the docs", || {
         docs::check(&target()?.join("release"), &target()?.join("docs-examples"))
     });
@@ -114,6 +119,16 @@ impl Runner {
         run(&mut self.settings(command))?;
         Ok(Done::Passed)
     }
+}
+
+/// Every interleaving of what threads share, by loom. Its atomics are not those of the rest, so it
+/// has a target folder of its own.
+fn atomics() -> Result<Done> {
+    let words = "test --release --locked --package damper-control --test loom_shared";
+    let mut command = cargo(words);
+    command.env("RUSTFLAGS", "--cfg loom").arg("--target-dir").arg(target()?.join("loom"));
+    run(&mut command)?;
+    Ok(Done::Passed)
 }
 
 /// Every fuzz target for a short while. Needs a nightly compiler, which is not brought along.
