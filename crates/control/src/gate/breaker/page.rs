@@ -128,6 +128,11 @@ const POLLY_PARAMETERS: &[Parameter] = &[
     span("break", 5.0, 0.5, 86_400.0, "how long it stays open"),
     switch("rejections", 1.0, REJECTIONS.doc),
     LATE_COUNTS,
+    switch(
+        "another_probe",
+        0.0,
+        "whether another probe follows when `break` has passed without an end; Polly 8 waits for the first for ever",
+    ),
 ];
 
 /// The argument against it, and where it fits; the same for all.
@@ -173,7 +178,7 @@ const TRAPS_POLLY: &[&str] = &[
     TRAPS[3],
     TRAPS[4],
     "The first failure after the wait opens it for the full time again.",
-    "Some releases of Polly 8 ask for the next probe only while open, so a hung one blocks them; here another follows after `break`.",
+    "A probe that never ends blocks it for ever: half-open, Polly 8 notes when the next may follow and never looks. Polly 7 sent another after `break`; set `another_probe: true`.",
     "Slices lie at fixed multiples here; in Polly one starts with the call that follows the last.",
 ];
 
@@ -316,8 +321,8 @@ pub(crate) const POLLY: Entry = Entry {
 closed:    when a failure ends, over the last `sampling` in ten slices:
            open if calls >= min_throughput and failures / calls >= failure_ratio
 open:      refuses for `break`, then half-open
-half-open: lets one through, and another whenever `break` has passed without an end:
-           success closes with an empty window, failure opens
+half-open: lets one through: success closes with an empty window, failure opens;
+           with `another_probe` another follows whenever `break` has passed without an end
 failure:   failed, failed below, timed out; rejected and shed if `rejections`
 late:      an attempt sent in another state counts where it ends if `late`, else not at all",
     when: WHEN,
@@ -325,7 +330,9 @@ late:      an attempt sent in another state counts where it ends if `late`, else
     parameters: POLLY_PARAMETERS,
     readings: RATES,
     build: Build::Gate(|p| match *p {
-        [ratio, min, sampling, pause, rejections, late] if in_range(POLLY_PARAMETERS, p) => {
+        [ratio, min, sampling, pause, rejections, late, another]
+            if in_range(POLLY_PARAMETERS, p) =>
+        {
             let rule = BreakerRule {
                 trip: Trip::Time(seconds(sampling)?, 10),
                 failure_rate: ratio,
@@ -334,7 +341,7 @@ late:      an attempt sent in another state counts where it ends if `late`, else
                 min_calls: whole(min)?,
                 judges_successes: false,
                 probes: 1,
-                hung: Hung::Another,
+                hung: if flag(another)? { Hung::Another } else { Hung::Blocks },
                 wait: seconds(pause)?,
                 factor: 1.0,
                 max_wait: Nanos::ZERO,

@@ -349,9 +349,22 @@ fn polly_opens_at_a_tenth_of_a_hundred_and_only_when_a_failure_ends() {
     assert_eq!((b.state(), reading(&b, "calls")), (BreakerState::Closed, 1.0));
 }
 
+/// As of its commit 173d6d1 (August 2026); `CircuitStateController` permits a probe only while open.
 #[test]
-fn polly_probes_one_at_a_time_and_a_hung_one_does_not_block_it() {
+fn polly_probes_one_at_a_time_and_a_hung_one_blocks_it_as_published() {
     let mut b = with(&page::POLLY, &[]);
+    b.calls(s(0), Outcome::Failed, 100);
+    let hung = b.ask(s(5)).unwrap();
+    for at in [6, 10, 1_000_000] {
+        assert_eq!(b.ask(s(at)).unwrap_err().earliest, None, "at {at} s");
+    }
+    b.end(s(1_000_001), hung, Outcome::Success);
+    assert_eq!((b.state(), reading(&b, "probes")), (BreakerState::Closed, 1.0));
+}
+
+#[test]
+fn another_probe_frees_it_from_a_hung_one() {
+    let mut b = with(&page::POLLY, &[("another_probe", 1.0)]);
     b.calls(s(0), Outcome::Failed, 100);
     let hung = b.ask(s(5)).unwrap();
     assert_eq!(b.ask(s(6)).unwrap_err().earliest, Some(s(10)));
