@@ -73,7 +73,7 @@ pub(super) const ENTRY: Entry = Entry {
     rule: "\
 n = executions over the period, in 20 slices (not those refused here); s = those that succeeded
 p = min(max(0, n - s / (1 - failure_rate)) / (n + 1), max_rejection_rate); 0 if n < min_executions
-send = a uniform draw from (0, 1] is above p",
+send = a uniform draw from [0, 1) is not below p",
     when: "A callee that may fail for any reason, not only from overload: failures, timeouts and \
            rejections all count. Where the load to hold back is more than twice the capacity, \
            take `google-adaptive`.",
