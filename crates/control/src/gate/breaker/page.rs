@@ -112,6 +112,7 @@ const CONSECUTIVE_PARAMETERS: &[Parameter] = &[
         0.0,
         "whether a rejected or shed attempt is a failure; otherwise it is a success, as status 429 is to Linkerd",
     ),
+    LATE_COUNTS,
 ];
 
 const POLLY_PARAMETERS: &[Parameter] = &[
@@ -166,8 +167,9 @@ const TRAPS_LINKERD: &[&str] = &[
     TRAPS[0],
     TRAPS[2],
     TRAPS[3],
+    TRAPS[4],
     "One success in between resets the count: 86 % of failures, evenly spread, never trip it.",
-    "A probe that never ends blocks it for ever.",
+    "A probe that never ends blocks it for ever. In Linkerd so does one whose caller leaves, since its permit is forgotten; here it gives its place back.",
     "Linkerd's newer rule for rates (2026) fails a probe that is rejected; here set `rejections`, which counts them in a row as well.",
 ];
 
@@ -177,6 +179,7 @@ const TRAPS_POLLY: &[&str] = &[
     TRAPS[2],
     TRAPS[3],
     TRAPS[4],
+    "In Polly a probe that its caller cancels closes it: a cancellation is no failure. Here it gives its place back.",
     "The first failure after the wait opens it for the full time again.",
     "A probe that never ends blocks it for ever: half-open, Polly 8 notes when the next may follow and never looks. Polly 7 sent another after `break`; set `another_probe: true`.",
     "Slices lie at fixed multiples here; in Polly one starts with the call that follows the last.",
@@ -282,13 +285,13 @@ open:      refuses for min(max_penalty, base + U(0, jitter) × base), where
            base = min(max_penalty, min_penalty × 2^(openings since closed - 1)); then half-open
 half-open: lets exactly one through: success closes, failure opens with the next longer wait
 failure:   failed, failed below, timed out; rejected and shed if `rejections`
-late:      an attempt sent in another state is ignored",
+late:      an attempt sent in another state counts where it ends if `late`, else not at all",
     when: WHEN,
     traps: TRAPS_LINKERD,
     parameters: CONSECUTIVE_PARAMETERS,
     readings: IN_A_ROW,
     build: Build::Gate(|p| match *p {
-        [failures, min, max, jitter, rejections] if in_range(CONSECUTIVE_PARAMETERS, p) => {
+        [failures, min, max, jitter, rejections, late] if in_range(CONSECUTIVE_PARAMETERS, p) => {
             let rule = BreakerRule {
                 trip: Trip::InARow(whole(failures)?),
                 failure_rate: 100.0,
@@ -304,7 +307,7 @@ late:      an attempt sent in another state is ignored",
                 jitter,
                 spread: Spread::Above,
                 rejections: flag(rejections)?,
-                late: false,
+                late: flag(late)?,
             };
             Breaker::try_new(rule).map(Into::into)
         }
