@@ -356,9 +356,10 @@ fn around(nominal: Nanos, percent: u16, u: f64) -> Nanos {
     Nanos((nominal.0 as f64 * (1.0 - p + 2.0 * p * u)) as u64)
 }
 
-/// resilience4j's `randomize`: the 1 ms that it adds to the range makes up for the cut.
+/// resilience4j's `randomize`: the 1 ms that it adds to the range makes up for the cut, and
+/// nothing is shorter than that.
 fn around_millis(nominal: u64, percent: u16, u: f64) -> u64 {
     let (ms, p) = (nominal as f64, f64::from(percent) / 100.0);
     let (low, high) = (ms - p * ms, ms + p * ms);
-    ((low + u * (high - low + 1.0)) as u64).min(libm::ceil(high) as u64)
+    ((low + u * (high - low + 1.0)) as u64).clamp(1, (libm::ceil(high) as u64).max(1))
 }

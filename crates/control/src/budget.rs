@@ -4,6 +4,8 @@
 //!
 //! 1. [`RetryBudget::start`] when an attempt is sent, first or retry;
 //! 2. [`RetryBudget::settle`] when it ends, with its outcome and whether the policy retries that;
+//!    one whose caller left before it ended is a timeout that is not retried, for nobody saw how
+//!    it ended;
 //! 3. [`RetryBudget::withdraw`] if the caller wants to retry: the answer, and what it cost;
 //! 4. [`RetryBudget::cancel`] if a retry that was granted is then never sent (its caller left
 //!    during the backoff).
@@ -75,6 +77,12 @@ impl Attempt {
     pub const fn is_retry(self) -> bool {
         self.retries > 0
     }
+}
+
+/// Whether nobody saw how an attempt ended: its caller left, or does not retry timeouts.
+#[inline]
+const fn unseen(outcome: Outcome, retryable: bool) -> bool {
+    matches!(outcome, Outcome::TimedOut) && !retryable
 }
 
 /// A retry budget.

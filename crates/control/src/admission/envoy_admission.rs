@@ -302,6 +302,29 @@ mod tests {
         }
     }
 
+    /// 8000 of 10,000 draws are below 80 %: 7999 is the last of them.
+    #[test]
+    fn a_draw_at_the_probability_is_admitted() {
+        struct Draw(u64);
+        impl rand_core::TryRng for Draw {
+            type Error = core::convert::Infallible;
+            fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+                Ok((self.0 >> 32) as u32)
+            }
+            fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+                Ok(self.0)
+            }
+            fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> {
+                bytes.fill(0);
+                Ok(())
+            }
+        }
+        // 0.8 × 2^64 is 14,757,395,258,967,641,292.8.
+        let mut e = after(1.0, 10);
+        assert!(!e.ask(S(1), &mut Draw(14_757_395_258_967_641_292)), "7999");
+        assert!(e.ask(S(1), &mut Draw(14_757_395_258_967_641_293)), "8000");
+    }
+
     /// All succeeded: the base is (100 - 105.3) / 101 < 0, whose root is not a number.
     #[test]
     fn a_negative_base_is_no_rejection() {

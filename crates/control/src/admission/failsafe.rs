@@ -209,6 +209,7 @@ impl Observe for Prioritized {
 mod tests {
     use super::*;
     use crate::admission::PriorityByQueue;
+    use crate::testing::Zero;
     use proptest::prelude::*;
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::SeedableRng;
@@ -237,6 +238,8 @@ mod tests {
             p.calibrate(&busy(waiting));
             assert!((p.rate() - rate).abs() < 1e-12, "{waiting}");
         }
+        assert_eq!(rate(2.0, 2.0, &busy(19)), 0.0);
+        assert_eq!(rate(2.0, 2.0, &busy(20)), 1.0, "nothing between");
     }
 
     #[test]
@@ -265,6 +268,16 @@ mod tests {
         assert_eq!(ask(&mut p, 29, &mut rng), Ok(()));
         assert_eq!(ask(&mut p, 30, &mut rng), Err(Reason::QueueFull));
         assert_eq!(p.refused, 2);
+    }
+
+    /// The first draw of class 0 is its level 400: rank 99.
+    #[test]
+    fn a_level_at_the_threshold_passes() {
+        for (threshold, admitted) in [(99, false), (100, true)] {
+            let mut p = Prioritized::try_new(MS(1000), 2.0, 3.0).unwrap();
+            p.threshold = threshold;
+            assert_eq!(p.admit(MS(0), Who::of(0), &busy(5), &mut Zero).is_ok(), admitted);
+        }
     }
 
     /// A queue of 25 asks for one in two, again and again. As published, every second of the

@@ -262,12 +262,14 @@ mod tests {
     #[test]
     fn limit_by_hand() {
         for (ms, limit) in [
-            (10.0, 118), // q = 0
-            (10.3, 118), // q = ceil(2.91) = 3
-            (10.5, 103), // q = 5
-            (11.0, 100), // q = ceil(9.09) = 10
-            (12.0, 100), // q = 17
-            (13.0, 97),  // q = 24
+            (10.0, 118),  // q = 0
+            (10.3, 118),  // q = ceil(2.91) = 3
+            (10.5, 103),  // q = 5
+            (10.95, 100), // q = ceil(8.68) = 9, which is not below alpha
+            (11.0, 100),  // q = ceil(9.09) = 10
+            (12.0, 100),  // q = 17
+            (12.12, 100), // q = ceil(17.49) = 18, which is not above beta
+            (13.0, 97),   // q = 24
         ] {
             let mut q = quarkus(100);
             q.record(10_000, 100);
@@ -320,6 +322,19 @@ mod tests {
             // Groups 1, 129, 257, 385, 513.
             let expected = [1.0, 129.0, 257.0, 385.0, 513.0].map(|g| g <= threshold);
             assert_eq!(admitted, expected, "{load}");
+        }
+    }
+
+    /// At half load the threshold is 560: the cohort 47 of class 4, which is admitted.
+    #[test]
+    fn the_group_at_the_threshold_is_admitted() {
+        let of = |cohort| {
+            (0..).map(|flow| Who { class: 4, flow }).find(|who| who.cohort() == cohort).unwrap()
+        };
+        for (cohort, admitted) in [(46, true), (47, true), (48, false)] {
+            let mut q = quarkus(1);
+            assert!(q.ask(MS(0), Who::of(0), 0.5));
+            assert_eq!(q.ask(MS(0), of(cohort), 0.5), admitted, "{cohort}");
         }
     }
 

@@ -233,7 +233,7 @@ pub(in crate::backoff) const RESILIENCE4J: Entry = Entry {
     source: "resilience4j IntervalFunction.ofExponentialRandomBackoff",
     rule: "\
 interval = base in whole ms; for every further retry interval = trunc(interval factor)
-delay = min(max, trunc(U(interval (1 - spread), interval (1 + spread) + 1 ms)))",
+delay = min(max, max(1 ms, trunc(U(interval (1 - spread), interval (1 + spread) + 1 ms))))",
     when: "To see what resilience4j does where it was asked for jitter; without, it waits a \
            constant 500 ms.",
     traps: &[

@@ -197,9 +197,13 @@ fn resilience4j_cuts_to_milliseconds_and_caps_after_the_jitter() {
     // 250 + (750 - 250 + 1) / 2 = 500.5, cut.
     assert_eq!(drawn(b, HALF)[0], 500.0);
     assert_eq!(drawn(b, MOST)[..2], [750.0, 1125.0]);
+    // 250 + 0.999 × 501 = 750.499: without the millisecond added it would be 749.
+    assert_eq!(drawn(b, (0.999 * 2f64.powi(64)) as u64)[0], 750.0);
     assert_eq!(b.longest(1), MS(750));
     let bounded = named("resilience4j-backoff", &[0.5, 1.5, 1.0, 50.0]).unwrap();
     assert_eq!(drawn(bounded, LEAST), [250.0, 375.0, 562.0, 843.0, 1000.0, 1000.0]);
+    let wide = named("resilience4j-backoff", &[0.5, 1.5, 0.0, 100.0]).unwrap();
+    assert_eq!(drawn(wide, LEAST), [1.0; 6], "never less than a millisecond");
     let stuck = named("resilience4j-backoff", &[0.001, 1.5, 0.0, 0.0]).unwrap();
     assert_eq!(nominals(stuck), [1; 6], "1.5 ms is cut to 1 ms, for ever");
 }

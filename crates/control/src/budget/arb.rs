@@ -29,7 +29,7 @@
 
 use rand_core::Rng;
 
-use super::{Attempt, RetryBudget};
+use super::{Attempt, RetryBudget, unseen};
 use crate::chance;
 use crate::entry::{Build, Entry, Kind, Parameter, Unit, seconds};
 use crate::observe::{Observe, Reading};
@@ -77,6 +77,7 @@ pub(super) const ENTRY: Entry = Entry {
 each interval:  keep    = exp(-interval / memory)
                 base    = keep × base + (1 - keep) × first attempts in it
                 failing = keep × failing + (1 - keep) × failed / ended in it   (0 if nothing ended)
+                          an attempt whose caller left has not ended
                 ratio   = min + (max - min) × (1 - failing)²;  min while cut
                 level   = max(3, ratio × base);  stock = min(stock, level)
 first attempt:  stock = min(level, stock + ratio)
@@ -282,7 +283,7 @@ impl RetryBudget for AdaptiveBudget {
         _: &mut R,
     ) {
         self.adjust(now);
-        if self.ended < u32::MAX {
+        if self.ended < u32::MAX && !unseen(outcome, retryable) {
             self.ended += 1;
             self.failed += u32::from(retryable && outcome != Outcome::Success);
         }

@@ -3,14 +3,21 @@
 //! Source: failsafe-go `budget` (v0.9.7). Concurrency, like Envoy's, with its own comparison:
 //!
 //! ```text
-//! denied  = retries >= min_concurrency  and  retries / executions > max_rate
-//! granted: retries += 1, executions += 1;  both back when the retried attempt ends
+//! executions = open calls + retries
+//! denied     = retries >= min_concurrency  and  retries / executions > max_rate
 //! ```
 //!
 //! The comparison looks at the state before the retry and is strict, so the retry that is granted
-//! can be the one that passes the rate. `executions` has the first attempts in flight and the
-//! retries from their grant. The source does not say whether a call whose retry waits is still an
-//! execution of its own; here the retry stands for it.
+//! can be the one that passes the rate. An execution is recorded for each call, from its first
+//! attempt to its end for good, and one more for each retry with a permit: a call that retries
+//! counts twice.
+//!
+//! One thing differs. failsafe-go takes the permit after the backoff; a budget here is asked before
+//! it, so that a retry which waits holds its permit.
+//!
+//! Which calls are open is found out as `ratio` does it: a call whose attempt has just ended in a
+//! failure that the policy retries may still ask, and is closed with the next instant if it has
+//! not.
 
 use rand_core::Rng;
 
@@ -24,8 +31,13 @@ use crate::{Nanos, Outcome};
 pub struct FailsafeBudget {
     max_rate: f64,
     min_concurrency: u32,
-    executions: u32,
+    /// First attempts in flight.
+    firsts: u32,
+    /// Retries that wait or are in flight.
     retries: u32,
+    /// Calls that may ask, at `instant` only.
+    undecided: u32,
+    instant: Nanos,
     granted: u64,
     denied: u64,
 }
@@ -34,16 +46,17 @@ pub(super) const ENTRY: Entry = Entry {
     name: "failsafe",
     kind: Kind::Budget,
     summary: "failsafe-go's retry budget: concurrent retries as a share of executions, one more than it says",
-    source: "failsafe-go budget, v0.9.7; issue 66, PRs 139 and 141",
+    source: "failsafe-go budget and retrypolicy, v0.9.7; issue 66, PRs 139 and 141",
     rule: "\
+executions = open calls + retries: a call that retries counts twice
 denied if retries >= min_concurrency and retries / executions > max_rate
-granted: retries += 1, executions += 1
-end of the retried attempt, or its abandonment: retries -= 1, executions -= 1
-executions: first attempts in flight, and retries from the decision to their end",
+retries:    from the decision to the end of the retried attempt, or its abandonment
+open calls: from the first attempt to the end for good, backoff included",
     when: "What a Go program with failsafe-go does. To simulate it: `ratio` keeps to its percentage.",
     traps: &[
-        "The comparison is strict and looks at the state before the retry: one more than the rate can run (4 of 16 is 25 %, under a budget of 20 %).",
-        "Retries are in the base, so the rate is one of all executions: 20 % allows 25 retries beside 100 first attempts, and one more.",
+        "The comparison is strict and looks at the state before the retry: one more than the rate can run (4 of 16 executions are 25 %, under a budget of 20 %).",
+        "A retry is in the base beside its call, so the rate is one of all executions: 20 % allows 25 retries for 100 open calls, and one more.",
+        "failsafe-go asks after the backoff: a retry that waits holds no permit, and one that is denied has waited for nothing. Here the permit is held through the backoff.",
         "Loading and adding are separate atomics: concurrent callers can pass together.",
         "Before 0.9.7 the minimum was wrong and an exhausted budget failed a hedge (139, 141).",
         "It bounds concurrency, not rate: short attempts make many retries per second.",
@@ -69,7 +82,7 @@ executions: first attempts in flight, and retries from the decision to their end
     readings: &[
         Reading::gauge(
             "executions",
-            "first attempts in flight, and retries scheduled or in flight",
+            "open calls, and once more those with a retry scheduled or in flight",
         ),
         Reading::gauge("retries", "retries scheduled or in flight"),
         Reading::counter("granted", "retries granted"),
@@ -93,72 +106,89 @@ impl FailsafeBudget {
         (0.0..=100.0).contains(&max_rate).then_some(Self {
             max_rate: max_rate / 100.0,
             min_concurrency,
-            executions: 0,
+            firsts: 0,
             retries: 0,
+            undecided: 0,
+            instant: Nanos::ZERO,
             granted: 0,
             denied: 0,
         })
     }
 
-    fn release(&mut self) {
-        self.retries = self.retries.saturating_sub(1);
-        self.executions = self.executions.saturating_sub(1);
+    /// Open calls, and retries with a permit.
+    #[inline]
+    const fn executions(&self) -> u64 {
+        self.firsts as u64 + self.undecided as u64 + 2 * self.retries as u64
+    }
+
+    /// Closes the calls that have not asked at the instant of their end.
+    #[inline]
+    fn at(&mut self, now: Nanos) {
+        if now != self.instant {
+            self.instant = now;
+            self.undecided = 0;
+        }
     }
 }
 
 impl RetryBudget for FailsafeBudget {
     #[inline]
-    fn start(&mut self, _: Nanos, attempt: Attempt) {
+    fn start(&mut self, now: Nanos, attempt: Attempt) {
+        self.at(now);
         if !attempt.is_retry() {
-            self.executions = self.executions.saturating_add(1);
+            self.firsts = self.firsts.saturating_add(1);
         }
     }
 
     #[inline]
     fn settle<R: Rng + ?Sized>(
         &mut self,
-        _: Nanos,
+        now: Nanos,
         attempt: Attempt,
-        _: Outcome,
-        _: bool,
+        outcome: Outcome,
+        retryable: bool,
         _: &mut R,
     ) {
-        if attempt.is_retry() {
-            self.release();
-        } else {
-            self.executions = self.executions.saturating_sub(1);
+        self.at(now);
+        let state = if attempt.is_retry() { &mut self.retries } else { &mut self.firsts };
+        *state = state.saturating_sub(1);
+        if retryable && outcome != Outcome::Success {
+            self.undecided = self.undecided.saturating_add(1);
         }
     }
 
     #[inline]
     fn withdraw<R: Rng + ?Sized>(
         &mut self,
-        _: Nanos,
+        now: Nanos,
         _: Attempt,
         _: Outcome,
         _: &mut R,
     ) -> Option<u32> {
-        // 0 / 0 is not greater than anything, as in Go.
-        let rate = f64::from(self.retries) / f64::from(self.executions);
+        self.at(now);
+        // Whoever asks is open, also a caller whose clock moved between the end and the question.
+        self.undecided = self.undecided.max(1);
+        let rate = f64::from(self.retries) / self.executions() as f64;
+        self.undecided -= 1;
         if self.retries >= self.min_concurrency && rate > self.max_rate {
             self.denied += 1;
             return None;
         }
         self.retries = self.retries.saturating_add(1);
-        self.executions = self.executions.saturating_add(1);
         self.granted += 1;
         Some(1)
     }
 
     #[inline]
-    fn cancel(&mut self, _: Nanos, _: u32) {
-        self.release();
+    fn cancel(&mut self, now: Nanos, _: u32) {
+        self.at(now);
+        self.retries = self.retries.saturating_sub(1);
     }
 }
 
 impl Observe for FailsafeBudget {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("executions", f64::from(self.executions));
+        see("executions", self.executions() as f64);
         see("retries", f64::from(self.retries));
         see("granted", self.granted as f64);
         see("denied", self.denied as f64);
@@ -168,101 +198,122 @@ impl Observe for FailsafeBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::RatioBudget;
+    use crate::budget::{EnvoyRetryBudget, RatioBudget};
     use crate::testing::Zero;
     use proptest::prelude::*;
 
     const FIRST: Attempt = Attempt::first(0);
     const RETRY: Attempt = Attempt { class: 0, retries: 1, paid: 1 };
 
-    /// `firsts` attempts in flight, then grants until it denies, without anything ending.
-    fn grants(b: &mut impl RetryBudget, firsts: u32) -> u32 {
-        for _ in 0..firsts {
-            b.start(Nanos::ZERO, FIRST);
-        }
-        (0..10_000)
-            .take_while(|_| b.withdraw(Nanos::ZERO, FIRST, Outcome::Failed, &mut Zero).is_some())
-            .count() as u32
+    fn fail(b: &mut impl RetryBudget, attempt: Attempt) {
+        b.settle(Nanos::ZERO, attempt, Outcome::Failed, true, &mut Zero);
     }
 
-    /// 12 first attempts: 3 retries make 3 / 15 = 20 %, which is not more than 20 %.
+    fn ask(b: &mut impl RetryBudget) -> bool {
+        b.withdraw(Nanos::ZERO, FIRST, Outcome::Failed, &mut Zero).is_some()
+    }
+
+    /// So many calls fail at once, and then all ask.
+    fn grants(b: &mut impl RetryBudget, calls: u32) -> usize {
+        (0..calls).for_each(|_| b.start(Nanos::ZERO, FIRST));
+        (0..calls).for_each(|_| fail(b, FIRST));
+        (0..calls).filter(|_| ask(b)).count()
+    }
+
+    fn failsafe() -> FailsafeBudget {
+        FailsafeBudget::try_new(20.0, 3).unwrap()
+    }
+
+    /// 12 calls: 3 retries make 3 / 15 = 20 %, which is not more than 20 %, so a fourth follows and
+    /// 4 / 16 are 25 %. 100 calls: 25 / 125 is 20 %, so a 26th is granted.
     #[test]
     fn one_more_than_the_rate() {
-        let mut b = FailsafeBudget::try_new(20.0, 3).unwrap();
-        assert_eq!(grants(&mut b, 12), 4);
-        assert_eq!((b.retries, b.executions, b.denied), (4, 16, 1));
-        assert!(f64::from(b.retries) / f64::from(b.executions) == 0.25);
-        // 100: 25 / 125 is 20 %, so a 26th is granted: 26 / 126 = 20.6 %.
-        let mut b = FailsafeBudget::try_new(20.0, 3).unwrap();
-        assert_eq!(grants(&mut b, 100), 26);
+        for (calls, granted) in [(1, 1), (3, 3), (8, 3), (11, 3), (12, 4), (16, 5), (100, 26)] {
+            assert_eq!(grants(&mut failsafe(), calls), granted, "{calls}");
+        }
+        let mut b = failsafe();
+        (0..12).for_each(|_| b.start(Nanos::ZERO, FIRST));
+        for executions in [13, 14, 15, 16] {
+            fail(&mut b, FIRST);
+            assert!(ask(&mut b));
+            assert_eq!(b.executions(), executions);
+        }
+        fail(&mut b, FIRST);
+        assert!(!ask(&mut b), "4 / 16");
+        assert_eq!((b.retries, b.executions(), b.denied), (4, 15, 1), "denied, its call is closed");
+        let mut none = FailsafeBudget::try_new(0.0, 0).unwrap();
+        assert_eq!(grants(&mut none, 5), 1, "even 0 % grants one");
     }
 
-    /// Sixteen calls, of which four fail: `ratio` keeps to 20 %.
+    /// Calls whose first attempt has ended are executions still: a hundred that fail at once are
+    /// not left with the minimum, as Envoy leaves them (30205).
     #[test]
-    fn the_fourth_of_sixteen() {
-        fn fourth(b: &mut impl RetryBudget) -> [bool; 4] {
-            (0..16).for_each(|_| b.start(Nanos::ZERO, FIRST));
-            [(); 4].map(|()| {
-                b.settle(Nanos::ZERO, FIRST, Outcome::Failed, true, &mut Zero);
-                b.withdraw(Nanos::ZERO, FIRST, Outcome::Failed, &mut Zero).is_some()
-            })
-        }
-        let mut failsafe = FailsafeBudget::try_new(20.0, 3).unwrap();
-        assert_eq!(fourth(&mut failsafe), [true; 4], "4 of 16 are 25 %");
+    fn a_call_that_waits_stays_in_the_base() {
+        let mut envoy = EnvoyRetryBudget::try_new(20.0, 3).unwrap();
+        assert_eq!((grants(&mut envoy, 100), grants(&mut failsafe(), 100)), (3, 26));
         let mut ratio = RatioBudget::try_new(20.0, 3).unwrap();
-        assert_eq!(fourth(&mut ratio), [true, true, true, false]);
-    }
-
-    #[test]
-    fn the_minimum_by_hand() {
-        for (firsts, granted) in [(0, 3), (1, 3), (7, 3), (8, 3), (12, 4), (16, 5)] {
-            let mut b = FailsafeBudget::try_new(20.0, 3).unwrap();
-            assert_eq!(grants(&mut b, firsts), granted, "{firsts}");
-        }
-        let mut b = FailsafeBudget::try_new(0.0, 0).unwrap();
-        assert_eq!(grants(&mut b, 5), 1, "even 0 % grants one");
+        assert_eq!(grants(&mut ratio, 100), 20, "which keeps to its percentage");
     }
 
     #[test]
     fn a_permit_is_held_to_the_end_of_the_retry() {
-        let mut b = FailsafeBudget::try_new(20.0, 3).unwrap();
-        assert_eq!(grants(&mut b, 0), 3);
+        let mut b = failsafe();
+        assert_eq!(grants(&mut b, 3), 3);
         b.start(Nanos::ZERO, RETRY);
-        assert_eq!((b.retries, b.executions), (3, 3), "sending changes nothing");
-        b.settle(Nanos::ZERO, RETRY, Outcome::Failed, true, &mut Zero);
-        assert_eq!((b.retries, b.executions), (2, 2));
+        assert_eq!((b.retries, b.executions()), (3, 6), "sending changes nothing");
+        b.settle(Nanos::ZERO, RETRY, Outcome::Success, true, &mut Zero);
+        assert_eq!((b.retries, b.executions()), (2, 4));
         b.cancel(Nanos::ZERO, 1);
-        assert_eq!((b.retries, b.executions), (1, 1));
+        assert_eq!((b.retries, b.executions()), (1, 2));
+        // The caller left in the middle of the attempt: nobody will ask.
+        b.settle(Nanos::ZERO, RETRY, Outcome::TimedOut, false, &mut Zero);
+        assert_eq!((b.retries, b.executions()), (0, 0));
+    }
+
+    #[test]
+    fn who_does_not_ask_at_once_is_closed() {
+        let mut b = failsafe();
+        (0..2).for_each(|_| b.start(Nanos::ZERO, FIRST));
+        fail(&mut b, FIRST);
+        assert_eq!(b.executions(), 2);
+        b.start(Nanos(1), FIRST);
+        assert_eq!(b.executions(), 2, "one in flight since, one new");
     }
 
     proptest! {
         #[test]
         fn at_most_one_above_the_rate(
-            rate in 0.0f64..=100.0, floor in 0u32..10, ops in prop::collection::vec(0u8..5, 0..500),
+            rate in 0.0f64..=100.0, floor in 0u32..10, ops in prop::collection::vec(0u8..6, 0..500),
         ) {
             let mut b = FailsafeBudget::try_new(rate, floor).unwrap();
             let (mut firsts, mut retries) = (0u32, 0u32);
-            for op in ops {
+            for (now, op) in (0..).zip(ops) {
+                let now = Nanos(now);
+                let mut asks = false;
                 match op {
-                    0 => { b.start(Nanos::ZERO, FIRST); firsts += 1; }
-                    1 if firsts > 0 => {
-                        b.settle(Nanos::ZERO, FIRST, Outcome::Failed, true, &mut Zero);
-                        firsts -= 1;
+                    0 | 1 => { b.start(now, FIRST); firsts += 1; }
+                    2 if firsts > 0 => {
+                        b.settle(now, FIRST, Outcome::Failed, true, &mut Zero);
+                        (firsts, asks) = (firsts - 1, true);
                     }
-                    2 if retries > 0 => {
-                        b.settle(Nanos::ZERO, RETRY, Outcome::Success, true, &mut Zero);
+                    3 if retries > 0 => {
+                        b.settle(now, RETRY, Outcome::Failed, true, &mut Zero);
+                        (retries, asks) = (retries - 1, true);
+                    }
+                    4 if retries > 0 => {
+                        b.settle(now, RETRY, Outcome::Success, true, &mut Zero);
                         retries -= 1;
                     }
-                    3 if retries > 0 => { b.cancel(Nanos::ZERO, 1); retries -= 1; }
-                    4 if b.withdraw(Nanos::ZERO, FIRST, Outcome::Failed, &mut Zero).is_some() => {
-                        let before = f64::from(retries) * 100.0;
-                        retries += 1;
-                        let all = f64::from(firsts + retries - 1);
-                        prop_assert!(retries <= floor.max(1) || before <= rate * all + 1e-9);
-                    }
+                    5 if retries > 0 => { b.cancel(now, 1); retries -= 1; }
                     _ => {}
                 }
-                prop_assert_eq!((b.retries, b.executions), (retries, firsts + retries));
+                if asks && b.withdraw(now, FIRST, Outcome::Failed, &mut Zero).is_some() {
+                    let executions = f64::from(firsts + retries + 1 + retries);
+                    let within = f64::from(retries) * 100.0 <= rate * executions + 1e-9;
+                    prop_assert!(within || retries < floor);
+                    retries += 1;
+                }
+                prop_assert_eq!((b.retries, b.executions()), (retries, u64::from(firsts + 2 * retries)));
             }
         }
     }

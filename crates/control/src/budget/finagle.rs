@@ -1,8 +1,9 @@
 //! Finagle's `RetryBudget`.
 //!
 //! Source: finagle-core `service/RetryBudget.scala` and `RequeueFilter.scala`, util-core
-//! `WindowedAdder`. A first attempt that succeeds puts in 1000, a retry takes 1000 / ratio, and
-//! both are forgotten after `ttl`; a reserve allows some retries without any deposit.
+//! `WindowedAdder`. A request that succeeds, at whichever attempt, puts in 1000, a retry takes
+//! 1000 / ratio, and both are forgotten after `ttl`; a reserve allows some retries without any
+//! deposit.
 //!
 //! Kept as published: whole numbers by truncation (a scale of 1000 makes the error small: 30 % acts
 //! as 30.003 %), a clock in milliseconds, and slices that begin when they are looked at, so that a
@@ -51,7 +52,7 @@ p = percent / 100
 p = 0: deposit 0,    withdraw 1
 else:  deposit 1000, withdraw trunc(1000 / p)
 reserve = min_per_second × whole seconds of ttl × withdraw
-first attempt succeeds: bucket += deposit
+request succeeds, at whichever attempt: bucket += deposit
 allowed = bucket + reserve >= withdraw; then bucket -= withdraw
 bucket: a sum over the slice that is open and the 9 before it, each ttl / 10 or, if nobody looks, up to twice that",
     when: "What Finagle clients do, and where tower's and Linkerd's budgets come from. `deposit` is \
@@ -60,6 +61,7 @@ bucket: a sum over the slice that is open and the 9 before it, each ttl / 10 or,
         "The reserve is not a rate: min_per_second × ttl retries (100) may go in one instant, whatever the load.",
         "In a total outage nothing is put in: it lives on its reserve, 10 per second on average.",
         "Whoever is looked at less often than every ttl / 10 has a longer window.",
+        "The `RetryFilter` that an application adds pays in for every request as it begins, whatever becomes of it; this is the filter that every client has.",
         "The retry is paid for even if the backoff schedule then turns out to be at its end.",
     ],
     parameters: &[PERCENT, MIN_PER_SECOND, TTL],
@@ -139,12 +141,12 @@ impl RetryBudget for FinagleBudget {
     fn settle<R: Rng + ?Sized>(
         &mut self,
         now: Nanos,
-        attempt: Attempt,
+        _: Attempt,
         outcome: Outcome,
         _: bool,
         _: &mut R,
     ) {
-        if outcome == Outcome::Success && !attempt.is_retry() {
+        if outcome == Outcome::Success {
             self.expire(now);
             self.writer = self.writer.saturating_add(self.deposit);
         }
@@ -221,9 +223,11 @@ mod tests {
         b.put(ms(0));
         assert_eq!((b.sum(), b.ask(ms(0))), (5000, true));
         assert_eq!((b.balance(), b.granted, b.denied), (0, 101, 5));
-        b.settle(ms(0), RETRY, Outcome::Success, true, &mut Zero);
         b.settle(ms(0), FIRST, Outcome::Failed, false, &mut Zero);
-        assert_eq!(b.sum(), 0, "a retry and a failure put nothing in");
+        b.settle(ms(0), RETRY, Outcome::Failed, true, &mut Zero);
+        assert_eq!(b.sum(), 0, "a failure puts nothing in");
+        b.settle(ms(0), RETRY, Outcome::Success, true, &mut Zero);
+        assert_eq!(b.sum(), 1000, "a request that was saved by a retry succeeded");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use rand_core::Rng;
 
 use super::share::{Share, WHOLE};
 use super::window::Slices;
-use super::{Attempt, RetryBudget};
+use super::{Attempt, RetryBudget, unseen};
 use crate::entry::{Build, Entry, Kind, Parameter, Unit, seconds, whole};
 use crate::observe::{Observe, Reading};
 use crate::{Nanos, Outcome};
@@ -53,7 +53,8 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "RetryGuard: a switch that turns a service's retries off while they cost more than they win",
     source: "arXiv 2511.23278; the estimate of gain and cost, which its public text leaves open, is Damper's",
     rule: "\
-over the last window: ended, failed (as the policy retries), retries that ended, retries that won
+over the last window: ended, failed (as the policy retries), retries that ended, retries that won;
+                      not those whose caller left
 on:   every retry is granted
       off if retries >= min_samples and won / retries < min_gain and failed / ended > max_failures
 off:  one retry per probe_interval is granted
@@ -220,6 +221,9 @@ impl RetryBudget for RetryGuard {
         for window in [&mut self.ended, &mut self.failed, &mut self.retried, &mut self.won] {
             window.advance(now);
         }
+        if unseen(outcome, retryable) {
+            return;
+        }
         let success = outcome == Outcome::Success;
         self.ended.record();
         if retryable && !success {
@@ -315,6 +319,18 @@ mod tests {
         assert_eq!((b.seen(), b.switched_off), ([0; 4], 1));
         assert!(!b.ask(ms(0)) && !b.ask(ms(999)));
         assert_eq!((b.granted, b.denied), (19, 2));
+    }
+
+    /// Nobody saw how they ended: they are neither evidence that retries lose nor that all is well.
+    #[test]
+    fn callers_that_leave_are_no_evidence() {
+        let mut b = guard();
+        for attempt in [FIRST, RETRY] {
+            b.settle(ms(0), attempt, Outcome::TimedOut, false, &mut Zero);
+        }
+        assert_eq!(b.seen(), [0; 4]);
+        b.settle(ms(0), RETRY, Failed, false, &mut Zero);
+        assert_eq!(b.seen(), [1, 0, 1, 0], "an answer that is not retried is one");
     }
 
     #[test]

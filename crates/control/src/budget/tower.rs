@@ -42,7 +42,8 @@ pub struct TpsBudget {
 pub enum Deposits {
     /// Those that succeed: the policy of tower's own documentation.
     OnSuccess,
-    /// Those whose outcome is not retried, success or not: Linkerd.
+    /// Those that were answered and are not retried, success or not: Linkerd. (A timeout drops
+    /// the request, and no policy sees a response.)
     UnlessRetryable,
 }
 
@@ -119,7 +120,7 @@ pub(super) const LINKERD: Entry = Entry {
     source: "linkerd2-proxy ServiceProfile retryBudget; linkerd issue 737 (a budget per path)",
     rule: "\
 as `tower`, but every response that the policy does not retry puts in a deposit, success or not;
-a response that it retries does not",
+a response that it retries does not, nor does a timeout, which is none",
     when: "What Linkerd does for routes of a ServiceProfile that are marked isRetryable. Its newer \
            annotations (2.16) have no budget at all: that is `none`.",
     traps: &[
@@ -128,7 +129,7 @@ a response that it retries does not",
         TRAPS[1],
         TRAPS[2],
         "It resends at once: there is no backoff beside it.",
-        "A transport error is neither retried nor counted by it; here it is a failure like any other.",
+        "A transport error is never retried by it, and puts in a deposit; here it is a failure like any other.",
     ],
     parameters: PARAMETERS,
     readings: READINGS,
@@ -233,7 +234,7 @@ impl RetryBudget for TpsBudget {
         let success = outcome == Outcome::Success;
         let deposits = match self.deposits {
             Deposits::OnSuccess => success,
-            Deposits::UnlessRetryable => success || !retryable,
+            Deposits::UnlessRetryable => success || !(retryable || outcome == Outcome::TimedOut),
         };
         if deposits {
             self.expire(now);

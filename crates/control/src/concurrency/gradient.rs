@@ -253,6 +253,15 @@ mod tests {
     }
 
     #[test]
+    fn half_in_use_is_enough() {
+        for (in_flight, limit) in [(24, 50.0), (25, 57.0)] {
+            let mut l = default();
+            l.record(Nanos::ZERO, &success(ms(10), in_flight), &mut Zero);
+            assert_eq!(l.limit, limit, "{in_flight} of 50");
+        }
+    }
+
+    #[test]
     fn a_probe_cuts_the_limit_to_the_queue_and_forgets_the_minimum() {
         let mut l = Gradient::try_new(GradientConfig {
             initial: 100,

@@ -245,6 +245,15 @@ mod tests {
     }
 
     #[test]
+    fn half_in_use_is_enough_and_twice_the_latency_is_not_too_long() {
+        let mut l = default();
+        l.record(Nanos::ZERO, &success(ms(30), 10), &mut Zero);
+        assert_eq!(l.limit, 20.8, "10 is half of 20");
+        l.record(Nanos::ZERO, &success(ms(10), 20), &mut Zero);
+        assert_eq!(l.long.value(), 2e7, "(30 + 10) / 2 is no more than twice 10");
+    }
+
+    #[test]
     fn starts_in_range_and_refuses_the_rest() {
         let d = Gradient2Config::default();
         for bad in [

@@ -345,6 +345,17 @@ mod tests {
     }
 
     #[test]
+    fn ten_are_enough() {
+        for (before, windows) in [(8, 0), (9, 1)] {
+            let mut l = with(WindowedConfig::default());
+            feed(&mut l, 1, success(ms(10), 20), 1);
+            feed(&mut l, 500, success(ms(10), 20), before);
+            feed(&mut l, 1_002, success(ms(10), 20), 1);
+            assert_eq!((l.windows, l.thrown_away), (windows, 2 - windows), "{before} and one");
+        }
+    }
+
+    #[test]
     fn too_few_samples_are_thrown_away() {
         let mut l = with(WindowedConfig::default());
         for second in 0..600 {

@@ -92,7 +92,7 @@ before sending:  if enabled, wait for one token; tokens come at `fill` per secon
         "Once switched on by the first throttling answer it never switches off.",
         "Timeouts and failures let the rate grow: a callee that is too slow to throttle is pushed harder.",
         "It waits without bound unless `max_wait` is set; a thousand callers at half an attempt per second wait over half an hour.",
-        "It starts with an empty bucket: the first attempt after it was switched on waits.",
+        "Its bucket fills while it is switched off, too: a client that has worked for some seconds sends a second's worth at once after the first throttling, and one that is throttled right away waits with its first attempt.",
         "The retry quota of the Go SDK's adaptive mode never refills (aws-sdk-go-v2 3550); tokens here come back with time.",
     ],
     parameters: PARAMETERS,

@@ -5,10 +5,10 @@
 //! (`polly-breaker`). Closed, open and half-open; time moves it on when it is next asked.
 //!
 //! Every state that lets attempts out has a number, which the [`Pass`] carries, so that an
-//! attempt is known to be late when it ends in another state than it was let out in. Linkerd
-//! ignores those. resilience4j and Polly do not look: an attempt sent before the breaker opened
-//! counts as a probe if it ends while half-open, so old news decides. With
-//! [`BreakerRule::late`] off they are ignored here too.
+//! attempt is known to be late when it ends in another state than it was let out in. None of the
+//! three looks: what ends while the breaker is open is ignored, but an attempt sent before it
+//! opened counts as a probe if it ends while half-open, so old news decides. With
+//! [`BreakerRule::late`] off late ones are ignored everywhere.
 //!
 //! A clock that goes back restarts the wait of an open breaker; it never lengthens it by more.
 

@@ -6,6 +6,9 @@
 //! share refused is that of the attempts *sent* that failed too many, and at `m` times the
 //! capacity about √(m / 0.9) times the capacity is still sent, where Google's counting holds it
 //! at 1 / 0.9 whatever `m` is. Kept as it is; `google-adaptive` with k = 1.11 is the other one.
+//!
+//! Old executions expire when one is recorded, not when the share is worked out. After a pause
+//! the first attempts meet the share of before, until one of them has ended.
 
 use rand_core::Rng;
 
@@ -73,13 +76,14 @@ pub(super) const ENTRY: Entry = Entry {
     rule: "\
 n = executions over the period, in 20 slices (not those refused here); s = those that succeeded
 p = min(max(0, n - s / (1 - failure_rate)) / (n + 1), max_rejection_rate); 0 if n < min_executions
-send = a uniform draw from (0, 1] is above p",
+send = a uniform draw from [0, 1) is not below p",
     when: "A callee that may fail for any reason, not only from overload: failures, timeouts and \
            rejections all count. Where the load to hold back is more than twice the capacity, \
            take `google-adaptive`.",
     traps: &[
         "What it refuses is not counted as wanted, so it holds back less the more is offered: at ten times the capacity 3.3 times the capacity is still sent.",
         "With `min_executions` at 0 the first failure of an idle caller refuses half of what follows.",
+        "Time alone forgets nothing: after a pause of an hour the share refused is what it was, until an attempt that gets through has ended.",
         "Every failure counts, also one that throttling cannot cure.",
         "All classes share one count; failsafe-go's variant with priorities is another control.",
     ],
@@ -139,11 +143,11 @@ impl Admit for FailsafeThrottler {
     #[inline]
     fn admit<R: Rng + ?Sized>(
         &mut self,
-        now: Nanos,
+        _: Nanos,
         class: u8,
         rng: &mut R,
     ) -> Result<Pass, Refusal> {
-        self.seen.advance(now);
+        // Not brought up to date: the buckets expire when something is recorded, as published.
         let p = self.p();
         if p > 0.0 && unit(rng) < p {
             self.refused += 1;
@@ -210,7 +214,24 @@ mod tests {
         assert_eq!(g.p(), 0.9, "bounded");
         assert!(g.admit(Nanos::ZERO, 2, &mut Zero).is_err());
         assert_eq!(reading(&g, "refused"), 1.0);
-        assert!(g.admit(Nanos::from_secs(60), 2, &mut Zero).is_ok(), "the period is over");
+    }
+
+    /// An hour after an outage, with every coin against the caller.
+    #[test]
+    fn a_pause_forgets_nothing_here_and_everything_at_google() {
+        let later = Nanos::from_secs(3600);
+        let mut g = gate(0);
+        end(&mut g, Nanos::ZERO, Outcome::Failed, 100);
+        assert!((0..50).all(|_| g.admit(later, 0, &mut Zero).is_err()));
+        assert_eq!(g.p(), 0.9);
+        end(&mut g, later, Outcome::Success, 1);
+        assert_eq!(g.p(), 0.0, "the first that has ended");
+        let mut g = GoogleAdaptive::try_new(2.0, Nanos::from_secs(60), true).unwrap();
+        for _ in 0..100 {
+            g.settle(Nanos::ZERO, Pass::default(), Outcome::Rejected, Nanos::ZERO, &mut Zero);
+        }
+        assert!(g.admit(Nanos::ZERO, 0, &mut Zero).is_err());
+        assert!(g.admit(later, 0, &mut Zero).is_ok());
     }
 
     #[test]

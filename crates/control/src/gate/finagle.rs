@@ -4,6 +4,11 @@
 //! weighted by the time since the last answer, so that its window is a time and not a number of
 //! answers. Finagle nacks are rejections; here rejected and shed. The rate that decides whether
 //! there is enough traffic is that of the last second in ten slices, dropped attempts included.
+//!
+//! Its comments say that below that rate it drops nothing. Its code asks for the rate only when
+//! it updates the average (checked at 4feb34c, the last of 2024), so a caller that goes quiet
+//! with a low average is still refused. That is the default here; with
+//! [`FinagleNack::spares_quiet_callers`] it does as the comments say.
 
 use rand_core::Rng;
 
@@ -21,6 +26,7 @@ pub struct FinagleNack {
     accept_threshold: f64,
     max_drop: f64,
     min_rate: f64,
+    drops_when_quiet: bool,
     ema: f64,
     last: Option<Nanos>,
     offered: Window<1>,
@@ -59,7 +65,15 @@ const PARAMETERS: &[Parameter] = &[
         default: 5.0,
         min: 0.0,
         max: 1e9,
-        doc: "below this rate it drops nothing, and every answer counts as accepted",
+        doc: "below this rate every answer counts as accepted",
+    },
+    Parameter {
+        name: "drops_when_quiet",
+        unit: Unit::Flag,
+        default: 1.0,
+        min: 0.0,
+        max: 1.0,
+        doc: "whether it drops below min_rate too, as its code does; otherwise not, as its comments say",
     },
 ];
 
@@ -73,7 +87,8 @@ answer, at least min_rate over the last second:  x = 0 if rejected or shed, else
 answer, below min_rate:                          x = 1
 ema  += (1 - exp(-dt / window)) × (x - ema); ema = 1 at the start
 accept = 1 - nack_rate_threshold
-p    = min(max_drop, 1 - ema / accept) if the rate is at least min_rate and ema < accept, else 0
+p    = min(max_drop, 1 - ema / accept) if ema < accept, else 0
+       with drops_when_quiet: false, 0 below min_rate as well
 send = a uniform draw from [0, 1) is not below p",
     when: "Where many clients share a callee that answers quickly that it is overloaded. The same \
            idea as `google-adaptive` with k = 2, but it remembers by age rather than by number, \
@@ -82,7 +97,7 @@ send = a uniform draw from [0, 1) is not below p",
     traps: &[
         "Timeouts are not nacks: a callee whose queue is too long to answer in time counts as well.",
         "With the window of two minutes it takes 83 s of nothing but rejections (120 s × ln 2) until the first attempt is dropped.",
-        "The releases of Finagle that were read test the rate only when they update the average; here it is tested before a drop as well, so that a caller which has gone quiet is never dropped.",
+        "The rate is asked for when the average is updated, not before a drop, whatever Finagle's comments say: a caller that has gone quiet is still dropped, and heals only by what it gets through. Set `drops_when_quiet: false`.",
     ],
     parameters: PARAMETERS,
     readings: &[
@@ -92,8 +107,9 @@ send = a uniform draw from [0, 1) is not below p",
         Reading::counter("refused", "attempts dropped here (dropped_requests)"),
     ],
     build: Build::Gate(|p| match *p {
-        [window, nacks, drop, rate] if in_range(PARAMETERS, p) => {
-            FinagleNack::try_new(seconds(window)?, nacks, drop, rate).map(Into::into)
+        [window, nacks, drop, rate, quiet] if in_range(PARAMETERS, p) => {
+            let gate = FinagleNack::try_new(seconds(window)?, nacks, drop, rate)?;
+            Some(if super::flag(quiet)? { gate } else { gate.spares_quiet_callers() }.into())
         }
         _ => None,
     }),
@@ -114,12 +130,19 @@ impl FinagleNack {
             accept_threshold: 1.0 - nacks / 100.0,
             max_drop: max_drop / 100.0,
             min_rate,
+            drops_when_quiet: true,
             ema: 1.0,
             last: None,
             offered: Window::new(Nanos::from_secs(1), 10),
             sent: 0,
             refused: 0,
         })
+    }
+
+    /// The same, but it drops nothing below `min_rate`.
+    #[must_use]
+    pub fn spares_quiet_callers(self) -> Self {
+        Self { drops_when_quiet: false, ..self }
     }
 
     /// The moving average of answers that are not rejections.
@@ -135,7 +158,7 @@ impl FinagleNack {
     /// The probability with which the next attempt is dropped.
     #[must_use]
     pub fn p(&self) -> f64 {
-        if self.busy() && self.ema < self.accept_threshold {
+        if self.ema < self.accept_threshold && (self.drops_when_quiet || self.busy()) {
             (1.0 - self.ema / self.accept_threshold).min(self.max_drop)
         } else {
             0.0
@@ -255,14 +278,35 @@ mod tests {
     }
 
     #[test]
-    fn little_traffic_heals_and_is_never_dropped() {
+    fn little_traffic_heals() {
         let (mut g, now) = nacked_to(0.1);
         let now = now + Nanos::from_secs(1);
-        assert!(g.admit(now, 0, &mut Zero).is_ok(), "one in a second is below the rate");
         let before = g.ema();
         end(&mut g, now, Outcome::Rejected);
         let healed = before + -libm::expm1(-1.0 / 120.0) * (1.0 - before);
         assert!((g.ema() - healed).abs() < 1e-12);
+    }
+
+    /// One attempt a second is below the rate of five.
+    #[test]
+    fn a_caller_that_went_quiet_is_dropped_by_the_code_and_spared_by_its_comments() {
+        let (g, now) = nacked_to(0.1);
+        let quiet = |mut g: FinagleNack| {
+            (1..=20).filter(|s| g.admit(now + Nanos::from_secs(*s), 0, &mut Zero).is_err()).count()
+        };
+        assert_eq!(quiet(g.clone()), 20, "with every coin against it");
+        assert_eq!(quiet(g.spares_quiet_callers()), 0);
+    }
+
+    #[test]
+    fn it_drops_at_the_rate_itself_and_not_below() {
+        for (attempts, dropped) in [(4, false), (5, true)] {
+            let (g, now) = nacked_to(0.1);
+            let mut g = g.spares_quiet_callers();
+            let now = now + Nanos::from_secs(10);
+            let refused = (0..attempts).filter(|_| g.admit(now, 0, &mut Zero).is_err()).count();
+            assert_eq!(refused, usize::from(dropped), "{attempts} in a second");
+        }
     }
 
     #[test]

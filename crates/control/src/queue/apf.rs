@@ -122,6 +122,7 @@ R:     grows per second by min(executing + waiting, seats of the level) / active
         "It refuses the newest of a full queue, and never drops who waits: combine it with a drop rule, or a wait limit of a quarter of the deadline as Kubernetes has it.",
         "A flow may have hand × queue_length waiting: 300 with the defaults, also if it is the only one.",
         "Fair is between queues: a flow with one attempt at a time has one of seven parts beside one that fills a hand of six.",
+        "With `lendable` at 0, the default of Kubernetes' field, a level keeps its seats while they are idle and others wait.",
         "Lent seats come back after up to 10 s, and only when the borrower's attempts end: until then both use them, unless there are no more workers than seats.",
         "With exempt levels in use Kubernetes' code shares out more seats than there are (its design document does not).",
         "A `queue` limit of the service beside it counts all queues together, and refuses whoever comes when one flow has filled it: leave it out.",
@@ -171,10 +172,10 @@ R:     grows per second by min(executing + waiting, seats of the level) / active
         Parameter {
             name: "lendable",
             unit: Unit::Percent,
-            default: 50.0,
+            default: 0.0,
             min: 0.0,
             max: 100.0,
-            doc: "how much of a level's seats others may have while it does not need them (50 % of workload-high and global-default)",
+            doc: "how much of a level's seats others may have while it does not need them (50 % of workload-high and global-default, 90 % of workload-low)",
         },
     ],
     readings: &[

@@ -114,6 +114,20 @@ mod tests {
         }
     }
 
+    /// As many drops as seconds are enough to stay: with 2 s, one in each of the last two.
+    #[test]
+    fn it_comes_down_below_one_drop_a_second_only() {
+        let mut tracker = DropTracker::default();
+        for (second, drops, after) in
+            [(100, 3, 1), (101, 1, 2), (102, 1, 2), (103, 1, 2), (104, 1, 2), (106, 1, 1)]
+        {
+            for _ in 0..drops {
+                tracker.dropped(Nanos::from_secs(second));
+            }
+            assert_eq!(tracker.after, after, "second {second}");
+        }
+    }
+
     #[test]
     fn doubles_up_to_32_s_and_comes_down_by_one() {
         let mut tracker = DropTracker::default();

@@ -248,6 +248,23 @@ fn refuses_impossible_settings() {
     assert!(!build(20.0, 1.0, s(10), s(1), s(86_401)));
 }
 
+/// Ten of each second fail, and the callers of a hundred others leave in the middle: of those who
+/// saw an end, all failed.
+#[test]
+fn callers_that_leave_do_not_hide_an_outage() {
+    let mut b = arb();
+    for second in 0..60 {
+        for i in 0..110 {
+            b.start(s(second), FIRST);
+            let (outcome, retryable) =
+                if i < 10 { (Outcome::Failed, true) } else { (Outcome::TimedOut, false) };
+            b.settle(s(second), FIRST, outcome, retryable, &mut Zero);
+        }
+    }
+    // 59 intervals have ended: 1 - exp(-59 / 10).
+    assert!((b.failing() - (1.0 - libm::exp(-5.9))).abs() < 1e-12, "{}", b.failing());
+}
+
 proptest! {
     /// The promise in the module's documentation, for every span that ends now.
     #[test]

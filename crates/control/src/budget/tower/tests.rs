@@ -133,6 +133,8 @@ fn tower_and_linkerd_differ_in_what_deposits() {
         (Outcome::Success, false, true, true),
         (Outcome::Failed, true, false, false),
         (Outcome::Failed, false, false, true),
+        // No response: a timeout, or a caller that left.
+        (Outcome::TimedOut, false, false, false),
     ] {
         for (mut b, deposits) in
             [(tower(100.0, 0, 10), tower_deposits), (linkerd(), linkerd_deposits)]

@@ -155,6 +155,22 @@ fn tokens_come_back_with_time() {
     assert!((reading(&g, "tokens") - 6.0).abs() < 1e-9, "full at its capacity of 7, less one");
 }
 
+/// 20 answers a second for 10 s, K = 0: the rate is twice the measured 20, and so is the capacity.
+#[test]
+fn the_bucket_fills_while_it_is_switched_off() {
+    let mut g = gate();
+    for i in 0..200 {
+        assert_eq!(g.ask(ms(50 * i)), Nanos::ZERO);
+        g.end(ms(50 * i), Outcome::Success);
+    }
+    assert!((g.measured() - 20.0).abs() < 1e-3, "{}", g.measured());
+    assert!((g.tokens - 40.0).abs() < 1e-2, "{}", g.tokens);
+    g.end(ms(10_000), Outcome::Rejected);
+    assert!((g.tokens - 14.0).abs() < 1e-2, "cut to 0.7 × 20: {}", g.tokens);
+    let at_once = (0..20).filter(|_| g.ask(ms(10_000)) == Nanos::ZERO).count();
+    assert_eq!(at_once, 14);
+}
+
 #[test]
 fn whoever_gives_up_before_its_turn_hands_its_token_back() {
     let mut g = throttled_at(10.0);

@@ -112,6 +112,7 @@ const CONSECUTIVE_PARAMETERS: &[Parameter] = &[
         0.0,
         "whether a rejected or shed attempt is a failure; otherwise it is a success, as status 429 is to Linkerd",
     ),
+    LATE_COUNTS,
 ];
 
 const POLLY_PARAMETERS: &[Parameter] = &[
@@ -128,6 +129,11 @@ const POLLY_PARAMETERS: &[Parameter] = &[
     span("break", 5.0, 0.5, 86_400.0, "how long it stays open"),
     switch("rejections", 1.0, REJECTIONS.doc),
     LATE_COUNTS,
+    switch(
+        "another_probe",
+        0.0,
+        "whether another probe follows when `break` has passed without an end; Polly 8 waits for the first for ever",
+    ),
 ];
 
 /// The argument against it, and where it fits; the same for all.
@@ -161,8 +167,9 @@ const TRAPS_LINKERD: &[&str] = &[
     TRAPS[0],
     TRAPS[2],
     TRAPS[3],
+    TRAPS[4],
     "One success in between resets the count: 86 % of failures, evenly spread, never trip it.",
-    "A probe that never ends blocks it for ever.",
+    "A probe that never ends blocks it for ever. In Linkerd so does one whose caller leaves, since its permit is forgotten; here it gives its place back.",
     "Linkerd's newer rule for rates (2026) fails a probe that is rejected; here set `rejections`, which counts them in a row as well.",
 ];
 
@@ -172,8 +179,9 @@ const TRAPS_POLLY: &[&str] = &[
     TRAPS[2],
     TRAPS[3],
     TRAPS[4],
+    "In Polly a probe that its caller cancels closes it: a cancellation is no failure. Here it gives its place back.",
     "The first failure after the wait opens it for the full time again.",
-    "Some releases of Polly 8 ask for the next probe only while open, so a hung one blocks them; here another follows after `break`.",
+    "A probe that never ends blocks it for ever: half-open, Polly 8 notes when the next may follow and never looks. Polly 7 sent another after `break`; set `another_probe: true`.",
     "Slices lie at fixed multiples here; in Polly one starts with the call that follows the last.",
 ];
 
@@ -277,13 +285,13 @@ open:      refuses for min(max_penalty, base + U(0, jitter) × base), where
            base = min(max_penalty, min_penalty × 2^(openings since closed - 1)); then half-open
 half-open: lets exactly one through: success closes, failure opens with the next longer wait
 failure:   failed, failed below, timed out; rejected and shed if `rejections`
-late:      an attempt sent in another state is ignored",
+late:      an attempt sent in another state counts where it ends if `late`, else not at all",
     when: WHEN,
     traps: TRAPS_LINKERD,
     parameters: CONSECUTIVE_PARAMETERS,
     readings: IN_A_ROW,
     build: Build::Gate(|p| match *p {
-        [failures, min, max, jitter, rejections] if in_range(CONSECUTIVE_PARAMETERS, p) => {
+        [failures, min, max, jitter, rejections, late] if in_range(CONSECUTIVE_PARAMETERS, p) => {
             let rule = BreakerRule {
                 trip: Trip::InARow(whole(failures)?),
                 failure_rate: 100.0,
@@ -299,7 +307,7 @@ late:      an attempt sent in another state is ignored",
                 jitter,
                 spread: Spread::Above,
                 rejections: flag(rejections)?,
-                late: false,
+                late: flag(late)?,
             };
             Breaker::try_new(rule).map(Into::into)
         }
@@ -316,8 +324,8 @@ pub(crate) const POLLY: Entry = Entry {
 closed:    when a failure ends, over the last `sampling` in ten slices:
            open if calls >= min_throughput and failures / calls >= failure_ratio
 open:      refuses for `break`, then half-open
-half-open: lets one through, and another whenever `break` has passed without an end:
-           success closes with an empty window, failure opens
+half-open: lets one through: success closes with an empty window, failure opens;
+           with `another_probe` another follows whenever `break` has passed without an end
 failure:   failed, failed below, timed out; rejected and shed if `rejections`
 late:      an attempt sent in another state counts where it ends if `late`, else not at all",
     when: WHEN,
@@ -325,7 +333,9 @@ late:      an attempt sent in another state counts where it ends if `late`, else
     parameters: POLLY_PARAMETERS,
     readings: RATES,
     build: Build::Gate(|p| match *p {
-        [ratio, min, sampling, pause, rejections, late] if in_range(POLLY_PARAMETERS, p) => {
+        [ratio, min, sampling, pause, rejections, late, another]
+            if in_range(POLLY_PARAMETERS, p) =>
+        {
             let rule = BreakerRule {
                 trip: Trip::Time(seconds(sampling)?, 10),
                 failure_rate: ratio,
@@ -334,7 +344,7 @@ late:      an attempt sent in another state counts where it ends if `late`, else
                 min_calls: whole(min)?,
                 judges_successes: false,
                 probes: 1,
-                hung: Hung::Another,
+                hung: if flag(another)? { Hung::Another } else { Hung::Blocks },
                 wait: seconds(pause)?,
                 factor: 1.0,
                 max_wait: Nanos::ZERO,

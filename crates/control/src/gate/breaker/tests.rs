@@ -177,7 +177,8 @@ fn what_ends_late_can_be_ignored() {
 }
 
 /// The same as published: the breaker is closed by an attempt that was sent before it opened,
-/// while the probe is still under way. Linkerd looks, and is not.
+/// while the probe is still under way. (Linkerd's probation takes the next class that comes over
+/// the channel of the endpoint, whatever sent it.)
 #[test]
 fn old_news_decides_over_a_half_open_breaker_as_published() {
     for (entry, changes, closes) in [
@@ -185,7 +186,8 @@ fn old_news_decides_over_a_half_open_breaker_as_published() {
         (&page::BY_TIME, &[("min_calls", 1.0), ("probes", 1.0)], true),
         (&page::POLLY, &[("min_throughput", 2.0)], true),
         (&page::POLLY, &[("min_throughput", 2.0), ("late", 0.0)], false),
-        (&page::CONSECUTIVE, &[("failures", 1.0)], false),
+        (&page::CONSECUTIVE, &[("failures", 1.0)], true),
+        (&page::CONSECUTIVE, &[("failures", 1.0), ("late", 0.0)], false),
     ] {
         let mut b = with(entry, changes);
         let old = b.ask(s(0)).unwrap();
@@ -349,9 +351,22 @@ fn polly_opens_at_a_tenth_of_a_hundred_and_only_when_a_failure_ends() {
     assert_eq!((b.state(), reading(&b, "calls")), (BreakerState::Closed, 1.0));
 }
 
+/// As of its commit 173d6d1 (August 2026); `CircuitStateController` permits a probe only while open.
 #[test]
-fn polly_probes_one_at_a_time_and_a_hung_one_does_not_block_it() {
+fn polly_probes_one_at_a_time_and_a_hung_one_blocks_it_as_published() {
     let mut b = with(&page::POLLY, &[]);
+    b.calls(s(0), Outcome::Failed, 100);
+    let hung = b.ask(s(5)).unwrap();
+    for at in [6, 10, 1_000_000] {
+        assert_eq!(b.ask(s(at)).unwrap_err().earliest, None, "at {at} s");
+    }
+    b.end(s(1_000_001), hung, Outcome::Success);
+    assert_eq!((b.state(), reading(&b, "probes")), (BreakerState::Closed, 1.0));
+}
+
+#[test]
+fn another_probe_frees_it_from_a_hung_one() {
+    let mut b = with(&page::POLLY, &[("another_probe", 1.0)]);
     b.calls(s(0), Outcome::Failed, 100);
     let hung = b.ask(s(5)).unwrap();
     assert_eq!(b.ask(s(6)).unwrap_err().earliest, Some(s(10)));

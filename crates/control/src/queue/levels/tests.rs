@@ -96,6 +96,20 @@ fn currents(claims: &[Claim]) -> Vec<u32> {
     claims.iter().map(|c| c.current).collect()
 }
 
+/// Where nothing can be lent, what remains is the sum of the least; where everybody wants all of
+/// its own, it is the sum of what they keep. Kubernetes then shows a fair fraction of 0.
+#[test]
+fn levels_that_lend_nothing_keep_what_is_theirs() {
+    for demand in [0.0, 6.0, 100.0] {
+        let mut claims = [claim(12, 12, 36, demand), claim(24, 24, 48, 0.0)];
+        assert_eq!(lend(&mut claims, Required::Nominal), 0.0);
+        assert_eq!(currents(&claims), [12, 24], "{demand}");
+    }
+    let mut claims = [claim(12, 6, 36, 100.0), claim(24, 12, 48, 24.0)];
+    assert_eq!(lend(&mut claims, Required::Nominal), 0.0);
+    assert_eq!(currents(&claims), [12, 24]);
+}
+
 /// Kubernetes' own borrowing test: 24 seats, two levels of 12, 24 clients and 6; by the lendable
 /// limit of the one or by the borrowing limit of the other the first gets 16.
 #[test]
