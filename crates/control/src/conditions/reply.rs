@@ -153,7 +153,13 @@ impl Reply<'_> {
             Self::Lost(lost) => {
                 early || lost.sent == Sent::Nothing || lost.reset == Reset::ConnectTimeout
             }
-            Self::Answer(answer) => early && !answer.committed,
+            // gRPC also says RESOURCE_EXHAUSTED when a reply has become too large, which is after
+            // all work; only a server that says it was overloaded or limited a rate is certain.
+            Self::Answer(answer) => {
+                let certain = answer.ratelimited || answer.overloaded;
+                let doubtful = answer.grpc == Some(GrpcStatus::ResourceExhausted) && !certain;
+                early && !answer.committed && !doubtful
+            }
         }
     }
 

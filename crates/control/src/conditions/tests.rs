@@ -163,7 +163,9 @@ fn an_unsafe_call_is_retried_only_if_no_work_was_done() {
     assert_eq!(statuses(on), []);
     assert!(on.retries(&Reply::Answer(Answer { overloaded: true, ..Answer::http(503) })));
     assert!(on.retries(&Reply::Answer(Answer { ratelimited: true, ..Answer::http(429) })));
-    assert_eq!(codes(on), [8], "RESOURCE_EXHAUSTED alone");
+    assert!(codes(on).is_empty(), "RESOURCE_EXHAUSTED can also be a reply that became too large");
+    let exhausted = Answer { overloaded: true, ..Answer::grpc(GrpcStatus::ResourceExhausted) };
+    assert!(on.retries(&Reply::Answer(exhausted)), "but not if the server says why");
     assert!(on.retries(&code("SlowDown", 503)));
     assert!(!(on | envoy("5xx")).retries(&Reply::lost(Closed, Sent::Something)), "it sticks");
 }
