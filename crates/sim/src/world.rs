@@ -175,8 +175,6 @@ pub(crate) struct ServiceState {
     pub(crate) refuse: bool,
     pub(crate) limit: Option<TokenBucket>,
     pub(crate) operator: Option<Box<Operator>>,
-    /// It told its last visitor that it is overloaded.
-    pub(crate) overloaded: bool,
     pub(crate) round_robin: u32,
     /// Index among the services with a capacity, for the series; `NONE`: has none.
     pub(crate) shown: u32,
@@ -243,7 +241,6 @@ impl<'a> World<'a> {
                 refuse: false,
                 limit: s.rate_limit.and_then(|l| TokenBucket::try_new(l.rate, l.burst)),
                 operator: p.levers.then(|| Box::new(Operator::new())),
-                overloaded: false,
                 round_robin: 0,
                 shown: if p.limited {
                     shown += 1;
@@ -459,8 +456,13 @@ impl<'a> World<'a> {
     /// Nothing has happened between the end of the warm-up and now.
     fn start_measuring(&mut self) {
         self.measuring = true;
+        let at = self.conditions.warmup;
         for s in &mut self.stations {
-            (s.busy_area, s.busy_since) = (0.0, self.conditions.warmup);
+            let area = s.busy_area + f64::from(s.busy) * at.saturating_sub(s.busy_since) as f64;
+            if let Some(guard) = &mut s.guard {
+                guard.area_starts_over(area);
+            }
+            (s.busy_area, s.busy_since) = (0.0, at);
         }
     }
 
@@ -521,6 +523,7 @@ impl<'a> World<'a> {
             fetches: self.open_fetches(),
             controls: self.passes.len() + self.guarded.len(),
             budgets: self.budgets.clone(),
+            orders: self.stations.iter().map(|s| s.order.clone()).collect(),
             most: (self.attempts.most(), self.calls.most()),
         }
     }
