@@ -76,14 +76,16 @@ impl World<'_> {
     pub(crate) fn wait_for_fetch(&mut self, attempt: u32, cache: u32, fetch_node: u32) {
         let a = &mut self.attempts[attempt];
         a.stage = Stage::Fetching;
-        let (key, class) = (a.key, a.class);
+        let (key, class, flow) = (a.key, a.class, a.flow);
         let joined = if key == NEVER_HITS {
             None
         } else {
             self.caches[cache as usize].fetches.get(&key).copied()
         };
         let fetch = joined.unwrap_or_else(|| {
-            let start = Attempt { class, key, since: self.now, ..Attempt::new(NONE, fetch_node) };
+            // For whoever asked first.
+            let new = Attempt::new(NONE, fetch_node);
+            let start = Attempt { class, flow, key, since: self.now, ..new };
             let fetch = self.attempts.insert(start);
             if key != NEVER_HITS {
                 self.caches[cache as usize].fetches.insert(key, fetch);

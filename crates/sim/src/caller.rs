@@ -108,6 +108,8 @@ impl World<'_> {
         if let Route::LookAside(cache) | Route::ReadThrough(cache, _) = node.through
             && self.look_up(call, cache)
         {
+            // Perhaps it was filled while a gate made this attempt wait.
+            self.cancel_passes(call);
             self.forgo(call);
             self.ready.push(Ready::Ended(call, Outcome::Success, Outcome::Success));
             return false;
@@ -217,7 +219,7 @@ impl World<'_> {
     pub(crate) fn settle(&mut self, call: u32, outcome: Outcome) {
         let c = &self.calls[call];
         let edge = self.plan.nodes[c.node as usize].edge as usize;
-        let failure = Failure::new(c.class, outcome).pushed_back(self.pushback(edge, outcome));
+        let failure = Failure::new(c.class, outcome).pushed_back(self.pushback(call, outcome));
         let retryable = failure.counts(self.plan.edges[edge].retry.on);
         let ended = c.state.attempt(c.class);
         let rng = &mut self.control_stream.0;
@@ -227,11 +229,14 @@ impl World<'_> {
         }
     }
 
-    /// What the callee said about coming back, as far as its caller heeds it.
+    /// What the callee said about coming back, as far as its caller heeds it. A service that is
+    /// down refuses connections, and says nothing.
     #[inline]
-    fn pushback(&self, edge: usize, outcome: Outcome) -> Option<Pushback> {
-        let said = self.plan.edges[edge].pushback?;
-        matches!(outcome, Outcome::Rejected | Outcome::Shed).then_some(said)
+    fn pushback(&self, call: u32, outcome: Outcome) -> Option<Pushback> {
+        let node = &self.plan.nodes[self.calls[call].node as usize];
+        let said = self.plan.edges[node.edge as usize].pushback?;
+        let turned_away = matches!(outcome, Outcome::Rejected | Outcome::Shed);
+        (turned_away && !self.services[node.service as usize].refuse).then_some(said)
     }
 
     fn retry_or_give_up(&mut self, call: u32, outcome: Outcome, cause: Outcome) {
@@ -244,7 +249,7 @@ impl World<'_> {
     #[inline]
     fn again(&mut self, call: u32, outcome: Outcome, cause: Outcome) -> bool {
         let edge = self.plan.nodes[self.calls[call].node as usize].edge as usize;
-        let pushback = self.pushback(edge, outcome);
+        let pushback = self.pushback(call, outcome);
         let c = &mut self.calls[call];
         let bound = (c.deadline != NEVER).then_some(Nanos(c.deadline));
         let policy = &self.plan.edges[edge];

@@ -157,16 +157,18 @@ impl World<'_> {
         Some((edge, given))
     }
 
-    /// A callee has answered: what it says about itself goes to the caller's controls.
+    /// An instance has answered: what it says about itself goes to the caller's controls. `NONE`:
+    /// the attempt was turned away before it came to one, by something that knows none.
     pub(crate) fn listen(&mut self, call: u32, station: u32) {
+        if station == NONE {
+            return;
+        }
         let node = &self.plan.nodes[self.calls[call].node as usize];
         let (edge, s) = (node.edge as usize, node.service as usize);
-        if self.says_overloaded(s) {
+        if self.says_overloaded(s, station) {
             damper_control::RetryBudget::overloaded(&mut self.budgets[edge], Nanos(self.now));
         }
-        if station != NONE
-            && let Some(rank) = self.threshold(station)
-        {
+        if let Some(rank) = self.threshold(station) {
             self.gates[edge].told = (rank, self.now.saturating_add(BELIEVES));
         }
     }

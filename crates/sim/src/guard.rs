@@ -67,6 +67,16 @@ impl Guard {
         let any = guard.admission.is_some() || guard.limiter.is_some() || guard.detector.is_some();
         any.then_some(guard)
     }
+
+    /// The integral of busy workers, which was `area`, is counted from zero again.
+    pub(crate) fn area_starts_over(&mut self, area: f64) {
+        self.area -= area;
+    }
+
+    /// Whether its instance found itself overloaded when it last looked.
+    fn is_overloaded(&self) -> bool {
+        self.detector.as_ref().is_some_and(Detector::is_overloaded)
+    }
 }
 
 impl World<'_> {
@@ -104,7 +114,7 @@ impl World<'_> {
         };
         if let Some(detector) = &mut guard.detector {
             let limit = busy.queue_limit;
-            self.services[s].overloaded = detector.look(now, busy.waiting, limit, busy.utilisation);
+            detector.look(now, busy.waiting, limit, busy.utilisation);
         }
         if let Some(rule) = &mut guard.admission
             && rule.admit(now, who, &busy, &mut self.control_stream.0).is_err()
@@ -171,11 +181,12 @@ impl World<'_> {
         guard.admission.as_ref()?.threshold()
     }
 
-    /// Whether a service says that it, or something below it, is overloaded.
-    pub(crate) fn says_overloaded(&self, s: usize) -> bool {
+    /// Whether an instance of a service says that it, or something below it, is overloaded.
+    pub(crate) fn says_overloaded(&self, s: usize, station: u32) -> bool {
         let now = Nanos(self.now);
         let below = &self.plan.services[s].calls_over;
-        self.services[s].overloaded
+        let guard = self.stations[station as usize].guard.as_ref();
+        guard.is_some_and(|g| g.is_overloaded())
             || below.iter().any(|edge| self.budgets[*edge as usize].passes_on(now))
     }
 

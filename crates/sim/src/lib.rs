@@ -13,6 +13,7 @@ mod guard;
 mod judge;
 mod lanes;
 mod plan;
+mod requests;
 mod rng;
 mod run;
 mod sampler;

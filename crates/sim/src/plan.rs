@@ -276,7 +276,7 @@ impl Plan {
 }
 
 fn service_plan(s: &Service, first_station: u32, tells: bool) -> ServicePlan {
-    let order = s.order.initial.clone();
+    let order = order(s);
     let guard = Guard::new(s, tells);
     ServicePlan {
         workers: s.workers.unwrap_or(u32::MAX),
@@ -297,6 +297,16 @@ fn service_plan(s: &Service, first_station: u32, tells: bool) -> ServicePlan {
         on_abandon: s.on_abandon,
         blocking: s.blocking,
         limited: s.workers.is_some() || s.rate_limit.is_some(),
+    }
+}
+
+/// The order of a service; where it has a level for each class, with the shares of these.
+fn order(s: &Service) -> Order {
+    match (&s.order.initial, &s.shares) {
+        (Order::Apf(apf), Some(shares)) => {
+            apf.with_shares(shares).map_or_else(|| s.order.initial.clone(), Into::into)
+        }
+        (order, _) => order.clone(),
     }
 }
 

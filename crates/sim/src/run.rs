@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use damper_control::Budget;
+use damper_control::queue::Order;
 
 use crate::judge::{Judge, Question, Verdict};
 use crate::plan::{NEVER, Plan};
@@ -136,6 +137,8 @@ pub struct Open {
     pub controls: usize,
     /// By edge of the plan.
     pub budgets: Vec<Budget>,
+    /// By instance.
+    pub orders: Vec<Order>,
     /// The most attempts and calls that were open together.
     pub most: (usize, usize),
 }

@@ -1,7 +1,7 @@
 //! The service's side: admission, queues, workers, and what becomes of orphans.
 
 use damper_control::deadline::can_finish;
-use damper_control::queue::{DropFrom as _, QueueOrder as _, Side};
+use damper_control::queue::{DropFrom as _, DropRule, QueueOrder as _, Side};
 use damper_control::{Nanos, Outcome, Who};
 use damper_system::model::{Balance, OnAbandon};
 
@@ -138,16 +138,23 @@ impl World<'_> {
         a.since = self.now;
         let station = a.station;
         if a.list == NO_LIST {
+            // Nobody waits, which a drop rule must see: a rule about the shortest wait of an
+            // interval would otherwise only hear of those who had to.
+            let st = &mut self.stations[station as usize];
+            if !matches!(st.rule, DropRule::Keep(_)) {
+                st.rule.joined(Nanos(self.now), st.waiting);
+                st.rule.drops(Nanos(self.now), Nanos::ZERO, st.waiting);
+            }
             self.take_up(attempt);
             return;
         }
         a.stage = Stage::Queued;
         self.enqueue(attempt, station);
-        let stats = &mut self.service_stats[s];
-        stats.queue_max = stats.queue_max.max(self.stations[station as usize].waiting);
         if service.holds_back {
             self.pull(station);
         }
+        let stats = &mut self.service_stats[s];
+        stats.queue_max = stats.queue_max.max(self.stations[station as usize].waiting);
     }
 
     fn choose(&mut self, s: usize) -> u32 {
@@ -286,13 +293,15 @@ impl World<'_> {
     /// Tells a caller that still waits that its attempt is not worked on.
     fn refuse_queued(&mut self, attempt: u32, s: usize, outcome: Outcome) {
         let Attempt { call, station, class, .. } = self.attempts[attempt];
+        let (stats, one) = (&mut self.service_stats[s], u64::from(self.measuring));
         if outcome == Outcome::Shed {
-            self.service_stats[s].shed[usize::from(class)] += u64::from(self.measuring);
-            self.service_stats[s].dropped_waiting += u64::from(self.measuring);
-            self.leave(attempt, s, Some(Outcome::TimedOut));
+            stats.shed[usize::from(class)] += one;
+            stats.dropped_waiting += one;
         } else {
-            self.drop_attempt(attempt, s);
+            stats.dropped += one;
         }
+        // To the service itself it is one that it could not serve in time.
+        self.leave(attempt, s, Some(Outcome::TimedOut));
         if call != NONE {
             if self.plan.listens {
                 self.listen(call, station);

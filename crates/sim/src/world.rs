@@ -175,8 +175,6 @@ pub(crate) struct ServiceState {
     pub(crate) refuse: bool,
     pub(crate) limit: Option<TokenBucket>,
     pub(crate) operator: Option<Box<Operator>>,
-    /// It told its last visitor that it is overloaded.
-    pub(crate) overloaded: bool,
     pub(crate) round_robin: u32,
     /// Index among the services with a capacity, for the series; `NONE`: has none.
     pub(crate) shown: u32,
@@ -243,7 +241,6 @@ impl<'a> World<'a> {
                 refuse: false,
                 limit: s.rate_limit.and_then(|l| TokenBucket::try_new(l.rate, l.burst)),
                 operator: p.levers.then(|| Box::new(Operator::new())),
-                overloaded: false,
                 round_robin: 0,
                 shown: if p.limited {
                     shown += 1;
@@ -459,8 +456,13 @@ impl<'a> World<'a> {
     /// Nothing has happened between the end of the warm-up and now.
     fn start_measuring(&mut self) {
         self.measuring = true;
+        let at = self.conditions.warmup;
         for s in &mut self.stations {
-            (s.busy_area, s.busy_since) = (0.0, self.conditions.warmup);
+            let area = s.busy_area + f64::from(s.busy) * at.saturating_sub(s.busy_since) as f64;
+            if let Some(guard) = &mut s.guard {
+                guard.area_starts_over(area);
+            }
+            (s.busy_area, s.busy_since) = (0.0, at);
         }
     }
 
@@ -521,6 +523,7 @@ impl<'a> World<'a> {
             fetches: self.open_fetches(),
             controls: self.passes.len() + self.guarded.len(),
             budgets: self.budgets.clone(),
+            orders: self.stations.iter().map(|s| s.order.clone()).collect(),
             most: (self.attempts.most(), self.calls.most()),
         }
     }
@@ -532,59 +535,6 @@ impl<'a> World<'a> {
         s.busy_area += f64::from(s.busy) * (self.now - s.busy_since) as f64;
         s.busy_since = self.now;
     }
-
-    fn request_arrives(&mut self, class: usize) {
-        self.arrivals[class].arrived(self.now, &self.ziggurat);
-        self.schedule_arrival(class);
-        self.requests += 1;
-        self.point.offered += 1;
-        if self.measuring {
-            self.class_stats[class].offered += 1;
-        }
-        let roots = &self.plan.roots[class];
-        let node = match roots.as_slice() {
-            [] => return,
-            [(_, only)] => *only,
-            many => draw(many, self.work_stream.unit()).unwrap_or(many[many.len() - 1].1),
-        };
-        let request = self.attempts.insert(Attempt {
-            class: class as u8,
-            flow: user(self.requests, self.plan.system.users.get(class).copied().unwrap_or(1)),
-            since: self.now,
-            ..Attempt::new(NONE, node)
-        });
-        self.next_step(request);
-    }
-
-    /// The request behind a root attempt has ended.
-    pub(crate) fn request_ended(&mut self, request: u32, cause: Outcome) {
-        let Attempt { class, since, .. } = self.attempts[request];
-        self.attempts.free(request);
-        let class = usize::from(class);
-        let latency = self.now - since;
-        let late = cause == Outcome::Success && self.conditions.good_within < latency;
-        let cause = if late { Outcome::TimedOut } else { cause };
-        let good = cause == Outcome::Success;
-        let point = &mut self.point;
-        point.good += u64::from(good);
-        point.classes[class].0 += 1;
-        point.classes[class].1 += u64::from(good);
-        if since >= self.conditions.warmup {
-            let stats = &mut self.class_stats[class];
-            stats.ended[cause.index()] += 1;
-            stats.late += u64::from(late);
-            if good {
-                crate::stats::record(&mut stats.latency_us, latency);
-            }
-        }
-    }
-}
-
-/// The user behind the n-th request: evenly spread, without a draw of its own, so that naming
-/// users changes nothing else.
-fn user(n: u64, users: u32) -> u16 {
-    let mixed = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-    ((mixed * u64::from(users)) >> 32) as u16
 }
 
 /// Whose an attempt is, as far as a control cares. Users of different classes are different

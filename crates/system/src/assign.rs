@@ -3,6 +3,7 @@
 use crate::node::{Entry, Name, Node, Value, quoted};
 use crate::problem::Draft;
 use crate::read::nearest;
+use crate::sections::control;
 use crate::source::Span;
 
 /// Steps of a path; also bounds how deep a change can nest.
@@ -87,7 +88,12 @@ const NAMED: [(&str, &str); 4] = [
 pub(crate) fn apply(root: &mut Node, path: &[Segment], value: Node) -> Result<(), Draft> {
     names_something(root, path)?;
     let mut node = root;
+    let mut control = false;
     for (i, segment) in path.iter().enumerate() {
+        if control {
+            spell_out(node);
+        }
+        control = matches!(&segment.kind, SegmentKind::Key(key) if control::stands_at(key));
         node = match &segment.kind {
             SegmentKind::Key(key) => {
                 let in_policies =
@@ -122,6 +128,15 @@ fn names_something(root: &Node, path: &[Segment]) -> Result<(), Draft> {
     Err(Draft::new(second.span, format!("there is no {what} {} to change", quoted(name)))
         .expected(format!("a name of the file, or `{section}.{name}={{…}}` to add it"))
         .suggest(nearest(name, names.iter().copied())))
+}
+
+/// A control by its name alone becomes a mapping that has room for its parameters.
+fn spell_out(node: &mut Node) {
+    if matches!(node.value, Value::Scalar { .. }) {
+        let word = node.clone();
+        let key = Name { text: "kind".to_owned(), span: word.span };
+        node.value = Value::Map(vec![Entry { key, value: word }]);
+    }
 }
 
 fn step<'n>(

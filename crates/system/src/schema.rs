@@ -54,6 +54,8 @@ pub(crate) enum Kind {
     Rate { zero: bool },
     /// `20%`.
     Share { zero: bool },
+    /// The same of what may be more than the whole: `150%`.
+    Percent { max: f64 },
     /// A whole number.
     Count { min: u64, max: u64 },
     /// A number without a unit.

@@ -109,11 +109,18 @@ pub(crate) fn rate(text: &str) -> Result<f64> {
 
 /// `20%`: 0.2. The percent sign is required, so that 0.2 and 20 cannot be mixed up.
 pub(crate) fn share(text: &str) -> Result<f64> {
+    match percent(text)? {
+        share if share <= 100.0 => Ok(share / 100.0),
+        _ => Err(Mistake::new("a share cannot exceed 100%")),
+    }
+}
+
+/// `150%`, as it stands there.
+pub(crate) fn percent(text: &str) -> Result<f64> {
     let (number, unit) = split(text)?;
     let share = value(number);
     match unit {
-        "%" if share <= 100.0 => Ok(share / 100.0),
-        "%" => Err(Mistake::new("a share cannot exceed 100%")),
+        "%" => Ok(share),
         "" if share <= 1.0 => Err(Mistake::new("a share needs a percent sign")
             .suggest(format!("{}%", rounded(share * 100.0)))),
         "" if share <= 100.0 => {

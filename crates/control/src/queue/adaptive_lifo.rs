@@ -86,6 +86,12 @@ impl AdaptiveLifo {
         })
     }
 
+    /// Whether it changes at a number of its own, and not at a share of the queue's limit.
+    #[must_use]
+    pub const fn has_own_threshold(&self) -> bool {
+        self.fifo_up_to > 0
+    }
+
     fn long(&self) -> bool {
         if self.fifo_up_to > 0 {
             return self.waiting > self.fifo_up_to;

@@ -22,7 +22,7 @@ triggers:
 experiment: {warmup: 30s, trigger_at: 60s, watch: 120s, seed: 1}
 ";
 
-fn go(text: &str, set: &[&str]) -> (Plan, Outcome) {
+pub(crate) fn go(text: &str, set: &[&str]) -> (Plan, Outcome) {
     let mut file = SystemFile::parse("test.yaml", text).unwrap();
     for set in set {
         file.set(set).unwrap();
@@ -32,12 +32,12 @@ fn go(text: &str, set: &[&str]) -> (Plan, Outcome) {
     (plan, outcome)
 }
 
-fn storm(set: &[&str]) -> Outcome {
+pub(crate) fn storm(set: &[&str]) -> Outcome {
     go(STORM, set).1
 }
 
 /// Good replies as a share of what was offered, by class.
-fn good(o: &Outcome) -> Vec<f64> {
+pub(crate) fn good(o: &Outcome) -> Vec<f64> {
     o.classes.iter().map(|c| c.good() as f64 / c.offered as f64).collect()
 }
 

@@ -4,6 +4,7 @@
 mod build;
 mod controls;
 mod determinism;
+mod ends;
 mod extremes;
 mod properties;
 mod queues;

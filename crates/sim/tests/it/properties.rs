@@ -99,6 +99,12 @@ fn drains(system: &System) -> Checked {
             assert!(!(counts && held) || value == 0.0, "{name} {value} still held: {budget:?}");
         });
     }
+    for order in &open.orders {
+        order.observe(&mut |name, value| {
+            let held = ["waiting", "executing"].contains(&name);
+            assert!(!held || value == 0.0, "{name} {value} still held: {order:?}");
+        });
+    }
     for c in &o.classes {
         prop_assert_eq!(c.offered, c.ended_all());
     }

@@ -86,10 +86,15 @@ fn any_service() -> impl Strategy<Value = Service> {
         maybe(Just(vec![0.5, 0.3, 0.2])),
         prop::sample::select(vec![None, Some(Pushback::Stop), Some(Pushback::After(MS(20)))]),
         prop::collection::vec(pull(), 0..3),
+        prop::sample::select(vec![
+            None,
+            Some(Overloaded::default()),
+            Some(Overloaded { queue: 0.0, cpu: 0.2, hold: MS(300) }),
+        ]),
     );
     (capacity, work, doors).prop_map(|(capacity, work, doors)| {
         let (workers, instances, balance, rate_limit, queue, order, drop) = capacity;
-        let (admission, concurrency, shares, pushback, lever) = doors;
+        let (admission, concurrency, shares, pushback, lever, overloaded) = doors;
         let (service_time, failure, error_cost, on_abandon, (alpha, beta), blocking) = work;
         Service {
             workers,
@@ -104,6 +109,7 @@ fn any_service() -> impl Strategy<Value = Service> {
             shares,
             pushback,
             lever,
+            overloaded,
             service_time,
             failure,
             error_cost,
@@ -150,6 +156,8 @@ pub(crate) fn control<T: Made + Clone + std::fmt::Debug + 'static>(
             _ if p.name == "max_wait" => 0.5,
             0 => p.min,
             1 if p.max < 1e6 => p.max,
+            // As many as random services have shares.
+            2 if p.name == "levels" => 3.0,
             _ => p.default,
         });
         let defaults = || Spec::new(entry, entry.defaults().collect()).unwrap();
@@ -290,6 +298,7 @@ fn made(ordered: bool) -> impl Strategy<Value = System> {
             system.services = services;
             system.caches = caches;
             system.arrivals = arrivals;
+            system.users = vec![[1, 50, 65_536][seed as usize % 3]; classes];
             system.load = load
                 .into_iter()
                 .map(|r| Load::Profile(vec![(S(0), r), (LOAD_ENDS, r), (LOAD_ENDS, 0.0)]))

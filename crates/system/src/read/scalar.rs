@@ -97,6 +97,10 @@ impl Reader<'_> {
             },
             Kind::Rate { zero } => above(units::rate(text)?, *zero),
             Kind::Share { zero } => above(units::share(text)?, *zero),
+            Kind::Percent { max } => within(units::percent(text)?, 0.0, *max).map(|v| match v {
+                Val::Number(x) => Val::Number(x / 100.0),
+                v => v,
+            }),
             Kind::Count { min, max } => match units::count(text)? {
                 n if n < *min => Err(Mistake::new("this number is too small")),
                 n if n > *max => Err(Mistake::new("this number is too large")),

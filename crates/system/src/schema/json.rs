@@ -47,7 +47,7 @@ impl Schema {
                 if *zero { json!({"anyOf": [text, {"const": 0}]}) } else { text }
             }
             Kind::Rate { .. } => pattern(&format!("{NUMBER} ?/ ?{TIME}")),
-            Kind::Share { .. } => pattern(&format!("{NUMBER} ?%")),
+            Kind::Share { .. } | Kind::Percent { .. } => pattern(&format!("{NUMBER} ?%")),
             Kind::Count { min, max } => {
                 let mut number = json!({"type": "integer", "minimum": min});
                 if *max < u64::MAX {

@@ -17,6 +17,9 @@ impl Kind {
             Self::Rate { zero: false } => "a rate above zero such as `300/s`".into(),
             Self::Share { zero: true } => "a percentage such as `20%`".into(),
             Self::Share { zero: false } => "a percentage above zero such as `20%`".into(),
+            Self::Percent { max } => {
+                format!("a percentage up to {}% such as `20%`", grouped(*max as u64))
+            }
             Self::Count { min, max } if min == max => format!("`{min}`"),
             Self::Count { min, max } if *max == u64::MAX => {
                 format!("a whole number, at least {min}")
@@ -72,6 +75,7 @@ impl Kind {
             Self::Rate { zero: false } => "rate > 0".into(),
             Self::Share { zero: true } => "percentage".into(),
             Self::Share { zero: false } => "percentage > 0".into(),
+            Self::Percent { max } => format!("percentage up to {}%", grouped(*max as u64)),
             Self::Count { min, max } if min == max => format!("`{min}`"),
             Self::Count { min, max } if *max == u64::MAX => format!("count ≥ {min}"),
             Self::Count { min, max } => format!("count {min} to {}", grouped(*max)),

@@ -87,11 +87,19 @@ pub(crate) fn read(reader: &mut Reader<'_>, entry: &node::Entry, of: Of) -> Opti
         Some(entry) => entry.map(|e| e.parameters).unwrap_or_default().iter().collect(),
         None => entries(of).flat_map(|e| e.parameters).collect(),
     };
+
     for e in given.iter().filter(|e| e.key.text != "kind") {
-        let Some(parameter) = of_kind.iter().find(|p| p.name == e.key.text) else {
-            let mut known: Vec<&str> = of_kind.iter().map(|p| p.name).collect();
-            known.push("kind");
-            known.dedup();
+        // Without a kind the widest range of the name holds: the kind that it will be merged with
+        // has its own.
+        let same = of_kind.iter().filter(|p| p.name == e.key.text);
+        let Some(parameter) = same.max_by(|a, b| (a.max - a.min).total_cmp(&(b.max - b.min)))
+        else {
+            let mut known: Vec<&str> = Vec::new();
+            for name in of_kind.iter().map(|p| p.name).chain(["kind"]) {
+                if !known.contains(&name) {
+                    known.push(name);
+                }
+            }
             reader.unknown_key(&e.key, &known, noun(of));
             continue;
         };
@@ -132,10 +140,15 @@ pub(crate) fn build<T: Made>(
 ) -> Option<Option<Spec<T>>> {
     let noun = noun(part.of);
     let Some(kind) = part.kind else {
+        let in_policy = matches!(part.of, Of::Budget | Of::Throttle | Of::Breaker | Of::Backoff);
         reader.error(
             Draft::new(
                 part.at,
-                format!("this {noun} has no kind, and no less specific policy has one"),
+                if in_policy {
+                    format!("this {noun} has no kind, and no less specific policy has one")
+                } else {
+                    format!("this {noun} has no kind")
+                },
             )
             .found("no `kind`")
             .expected(format!("`kind:` the name of {}", a_noun(part.of))),
@@ -187,6 +200,16 @@ pub(crate) fn one<T: Made>(
     build(reader, &part, elsewhere)?
 }
 
+/// Whether a control stands at this key, so that a word there is short for `{kind: word}`.
+pub(crate) fn stands_at(key: &str) -> bool {
+    let sections = [&super::services::SERVICE, &super::policies::POLICY, &super::policies::RETRY];
+    let is_control = |kind: &Kind| match kind {
+        Kind::Either(kinds) => kinds.iter().any(|k| matches!(k, Kind::Control(_))),
+        kind => matches!(kind, Kind::Control(_)),
+    };
+    sections.iter().flat_map(|s| s.keys).any(|k| k.name == key && is_control(&k.kind))
+}
+
 /// What people call a control of this kind.
 pub(crate) fn noun(of: Of) -> &'static str {
     match of {
@@ -220,6 +243,7 @@ pub(crate) fn parameter_kind(p: &Parameter) -> Kind {
             min: p.min.max(0.0) as u64,
             max: if p.max < 1e15 { p.max as u64 } else { u64::MAX },
         },
+        Unit::Percent if p.max > 100.0 => Kind::Percent { max: p.max },
         Unit::Percent => Kind::Share { zero: p.min <= 0.0 },
         Unit::Duration => Kind::Duration { zero: p.min <= 0.0 },
         Unit::Rate => Kind::Rate { zero: p.min <= 0.0 },

@@ -20,6 +20,7 @@ pub(crate) struct Origin {
     pub(crate) deadline: Option<Span>,
     pub(crate) limit: Option<Span>,
     pub(crate) backoff: Option<Span>,
+    pub(crate) budget: Option<Span>,
 }
 
 /// The policies of all calls in the work, as first met.
@@ -183,6 +184,7 @@ fn resolve(reader: &mut Reader<'_>, chain: &[&Partial]) -> (Policy, Origin) {
     if let Some(built) = backoff.and_then(|part| build_backoff(reader, &part)) {
         policy.retry.backoff = built;
     }
+    origin.budget = budget.as_ref().map(|part| part.at);
     if let Some(Some(built)) = budget.and_then(|part| control::build(reader, &part, &[])) {
         policy.budget = built;
     }

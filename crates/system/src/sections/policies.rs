@@ -84,7 +84,7 @@ static DEADLINE: Section = Section {
     ],
 };
 
-static RETRY: Section = Section {
+pub(crate) static RETRY: Section = Section {
     name: "retry",
     doc: "Retries.",
     keys: &[

@@ -1,5 +1,6 @@
 //! `services:`: queues, workers, how they fail, and how they protect themselves.
 
+use damper_control::queue::Order;
 use damper_control::{Kind as Of, Pushback};
 
 use super::{calls, control, lever, service_time};
@@ -230,20 +231,55 @@ fn service(reader: &mut Reader<'_>, entry: &Entry) -> Service {
     }
     service.blocking = reader.flag(&f, "blocking").unwrap_or(false);
     without_workers(reader, &service, &f);
+    queue_and_order(reader, &service, &f);
     service
+}
+
+/// Orders that need a limit of the queue, or are spoilt by one, and shares of nothing.
+fn queue_and_order(reader: &mut Reader<'_>, service: &Service, f: &Fields<'_>) {
+    if service.workers.is_none() {
+        return;
+    }
+    match (&service.order.initial, service.queue) {
+        (Order::AdaptiveLifo(order), None) if !order.has_own_threshold() => reader.warn(
+            Draft::new(f.span("order"), "this order stays first in, first out")
+                .found("a queue without limit, of which no share is ever reached")
+                .expected("a `queue:` limit, or `fifo_up_to`"),
+        ),
+        (Order::Apf(_), Some(queue)) => reader.warn(
+            Draft::new(f.span("queue"), "one flow can fill this queue for all the others")
+                .found(format!("a limit of {queue} over all queues of a fair order"))
+                .expected("no `queue:`, since each queue of the order has a length"),
+        ),
+        _ => {}
+    }
+    if service.shares.is_some()
+        && service.concurrency.is_none()
+        && !matches!(service.order.initial, Order::Apf(_))
+    {
+        reader.warn(
+            Draft::new(f.span("shares"), "these shares do nothing: nothing is shared by class")
+                .found("`shares`")
+                .expected("a `concurrency` limit or `order: fair` beside them"),
+        );
+    }
 }
 
 /// Its controls.
 fn protect(reader: &mut Reader<'_>, f: &Fields<'_>, service: &mut Service) {
+    service.shares = shares(reader, f);
     let workers = service.workers.map(|w| ("seats", f64::from(w)));
-    let elsewhere = workers.as_slice();
+    // Shares are those of levels, of which each class then has one.
+    let levels = service.shares.as_ref().map(|shares| ("levels", shares.len() as f64));
+    let elsewhere: Vec<_> = workers.into_iter().chain(levels).collect();
+    let elsewhere = elsewhere.as_slice();
     if let Some(order) = control::one(reader, f.entry("order"), Of::Order, elsewhere) {
         service.order = order;
     }
     service.drop = control::one(reader, f.entry("drop"), Of::Drop, elsewhere);
     service.admission = control::one(reader, f.entry("admission"), Of::Admission, elsewhere);
     service.concurrency = control::one(reader, f.entry("concurrency"), Of::Concurrency, elsewhere);
-    service.shares = shares(reader, f);
+    levels_of_shares(reader, f, service);
     if let Some(entry) = f.entry("overloaded") {
         service.overloaded = if entry.value.is_map() {
             overloaded(reader, entry)
@@ -303,6 +339,23 @@ fn shares(reader: &mut Reader<'_>, f: &Fields<'_>) -> Option<Vec<f64>> {
     Some(shares)
 }
 
+/// A fair order shares its seats out among levels, and has to have one for each class then.
+fn levels_of_shares(reader: &mut Reader<'_>, f: &Fields<'_>, service: &Service) {
+    let (Order::Apf(order), Some(shares)) = (&service.order.initial, &service.shares) else {
+        return;
+    };
+    if order.with_shares(shares).is_none() {
+        let levels = f.node("order").and_then(|order| order.child("levels"));
+        reader.error(
+            Draft::new(
+                levels.map_or(f.span("order"), |e| e.value.span),
+                "`shares` needs a level for each class",
+            )
+            .expected(format!("`levels: {}`, which may be left out", shares.len())),
+        );
+    }
+}
+
 fn rate_limit(reader: &mut Reader<'_>, f: &Fields<'_>) -> Option<RateLimit> {
     let entry = f.entry("rate_limit")?;
     let (rate, burst) = if entry.value.is_map() {
@@ -326,6 +379,7 @@ fn without_workers(reader: &mut Reader<'_>, service: &Service, f: &Fields<'_>) {
         ("queue", service.queue.is_some()),
         ("order", service.order != Spec::fifo()),
         ("drop", service.drop.is_some()),
+        ("overloaded", service.overloaded.is_some()),
         ("contention", service.contention != Contention::default()),
         ("blocking", service.blocking),
     ];

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use damper_control::{Backoff, Jitter, Nanos, Outcome};
+use damper_control::{Backoff, Jitter, Nanos, Outcome, RetryBudget as _};
 
 use super::merge::Origin;
 use super::root::Places;
 use crate::model::{
-    CacheId, Call, ClassId, Edge, OnAbandon, ServiceId, Step, System, Target, Work,
+    CacheId, Call, ClassId, Edge, OnAbandon, Overloaded, ServiceId, Step, System, Target, Work,
 };
 use crate::problem::Draft;
 use crate::read::Reader;
@@ -21,6 +21,49 @@ pub(crate) fn check(reader: &mut Reader<'_>, system: &System, places: &Places, o
         queue_outlasts_caller(reader, system, places, edge);
     }
     overload(reader, system, places);
+    idle_budgets(reader, system, origins);
+    unheard(reader, system, places);
+}
+
+/// Budgets none of whose calls is ever retried.
+fn idle_budgets(reader: &mut Reader<'_>, system: &System, origins: &[Origin]) {
+    let edges = &system.policies.edges;
+    let spends = |at| {
+        let mut of_it = edges.iter().zip(origins).filter(|(_, o)| o.budget == Some(at));
+        of_it.any(|(e, _)| e.policy.retry.is_active())
+    };
+    let mut seen = HashSet::new();
+    for (edge, origin) in edges.iter().zip(origins) {
+        let Some(at) = origin.budget.filter(|_| edge.policy.budget.kind != "none") else {
+            continue;
+        };
+        if seen.insert((at.source, at.start)) && !spends(at) {
+            reader.warn(
+                Draft::new(at, "this budget does nothing: no call that it is for is retried")
+                    .found(format!("`{}`", edge.policy.budget.kind))
+                    .expected("a `limit` of at least 1 beside it"),
+            );
+        }
+    }
+}
+
+/// Services that are told when to say OVERLOADED, to nobody.
+fn unheard(reader: &mut Reader<'_>, system: &System, places: &Places) {
+    if system.policies.edges.iter().any(|e| e.policy.budget.initial.listens()) {
+        return;
+    }
+    for (service, at) in system.services.iter().zip(&places.services) {
+        let said = service.overloaded.is_some_and(|o| o != Overloaded::default());
+        if said && service.workers.is_some() {
+            let message =
+                format!("nobody listens when `{}` says that it is overloaded", service.name);
+            reader.warn(
+                Draft::new(*at, message)
+                    .found("`overloaded`, and no budget that listens")
+                    .expected("`budget: arb` or another that listens"),
+            );
+        }
+    }
 }
 
 fn unused(reader: &mut Reader<'_>, system: &System, places: &Places) {

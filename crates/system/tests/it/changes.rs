@@ -42,6 +42,24 @@ fn values_are_replaced_and_added() {
     assert_eq!(s.experiment.watch.as_secs_f64(), 60.0);
 }
 
+/// A control that is named by a word has parameters all the same.
+#[test]
+fn a_word_for_a_control_has_room_for_parameters() {
+    let s = lowered(&[
+        "policies.default={retry: {limit: 1, budget: token-bucket}, breaker: breaker}",
+        "policies.default.retry.budget.max_tokens=50",
+        "policies.default.breaker.wait=5s",
+        "services.db.concurrency=fixed",
+        "services.db.concurrency.limit=60",
+    ]);
+    let policy = &s.policies.edges[0].policy;
+    assert_eq!((policy.budget.kind, policy.budget.parameters[0]), ("token-bucket", 50.0));
+    assert!(policy.breaker.as_ref().unwrap().parameters.contains(&5.0));
+    assert_eq!(s.services[0].concurrency.as_ref().unwrap().parameters[0], 60.0);
+    // What is no control has no parameters.
+    assert!(with(&[], &[]).set("services.db.workers.kind=5").is_err());
+}
+
 #[test]
 fn policies_are_found_however_they_are_written() {
     let policies = ("policies", "{\"client -> db\": {timeout: 1s}}");

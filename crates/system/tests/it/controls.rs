@@ -69,6 +69,27 @@ fn parameters_are_held_to_their_ranges() {
     }
 }
 
+/// Of some percentages there may be more than the whole, also where the kind stands elsewhere.
+#[test]
+fn a_percentage_may_exceed_the_whole_where_the_control_says_so() {
+    let budgets =
+        "{default: {retry: {limit: 1, budget: finagle}}, db: {retry: {budget: {percent: 150%}}}}";
+    let spec = good(&[("policies", budgets)]).policies.edges[0].policy.budget.clone();
+    assert!(spec.kind == "finagle" && spec.parameters.contains(&150.0), "{spec:?}");
+    // The kind that it is merged with has the last word.
+    let problems = bad(&crate::file(&[("policies", &budgets.replace("finagle", "ratio"))]));
+    assert!(problems.to_string().contains("percent"), "{problems}");
+    for entry in registry::all().filter(|e| !matches!(e.build, Build::Section)) {
+        // What the budget of ARB moves by lies below what it may have.
+        let beyond = |p: &&Parameter| p.unit == Unit::Percent && p.max > 100.0;
+        for p in entry.parameters.iter().filter(beyond).filter(|_| entry.name != "arb") {
+            let form = with(&[format!("{}: 150%", p.name)], entry.name);
+            let (key, text) = section(entry.kind, &form).unwrap();
+            good(&[(key, &text)]);
+        }
+    }
+}
+
 #[test]
 fn the_seats_of_a_fair_order_are_the_workers() {
     for entry in registry::of(Kind::Order) {

@@ -65,6 +65,33 @@ fn warnings() {
                 "{db: {queue: 10, order: lifo, blocking: true, contention: {alpha: 1%}}}",
             )],
         ),
+        ("warn-overloaded-without-workers", vec![("services", "{db: {overloaded: {cpu: 50%}}}")]),
+        (
+            "warn-adaptive-lifo-without-limit",
+            vec![("services", "{db: {workers: 30, service_time: 100ms, order: adaptive-lifo}}")],
+        ),
+        (
+            "warn-fair-beside-a-limit",
+            vec![("services", "{db: {workers: 30, service_time: 100ms, order: fair, queue: 100}}")],
+        ),
+        (
+            "warn-shares-of-nothing",
+            vec![(
+                "services",
+                "{db: {workers: 30, service_time: 100ms, queue: 100, shares: {default: 50%}}}",
+            )],
+        ),
+        (
+            "warn-budget-without-retries",
+            vec![bounded, ("policies", "{db: {retry: {budget: arb}}}")],
+        ),
+        (
+            "warn-overloaded-unheard",
+            vec![(
+                "services",
+                "{db: {workers: 30, service_time: 100ms, queue: 100, overloaded: {queue: 50%}}}",
+            )],
+        ),
         (
             "warn-deadline-too-close",
             vec![bounded, ("policies", "{db: {timeout: 1s, deadline: 1s, retry: {limit: 1}}}")],

@@ -236,6 +236,13 @@ pub(crate) fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>
             vec![("services", "{db: {workers: 1, shares: {default: 120%}}}")],
         ),
         ("shares-a-number", vec![("services", "{db: {workers: 1, shares: 20%}}")]),
+        (
+            "shares-without-levels",
+            vec![(
+                "services",
+                "{db: {workers: 9, order: {kind: fair, levels: 2}, shares: {default: 50%}}}",
+            )],
+        ),
         ("pushback-a-number", vec![("services", "{db: {pushback: 5}}")]),
         ("overloaded-always", vec![("services", "{db: {overloaded: always}}")]),
         ("lever-empty", vec![("services", "{db: {lever: []}}")]),
