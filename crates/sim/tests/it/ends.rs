@@ -145,7 +145,7 @@ fn a_fetch_belongs_to_a_user() {
 #[test]
 fn shares_are_those_of_a_fair_order() {
     let run = |shares: &str, load: &str| {
-        let order = "order: {kind: fair, queue_length: 1}";
+        let order = "order: {kind: fair, queue_length: 1, lendable: 50%}";
         let db = format!("services.db={{workers: 30, service_time: 100ms, {order}{shares}}}");
         let load = format!("load={load}");
         let o = storm(&[
