@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use damper_control::Outcome;
+use damper_control::admission::AdmissionRule as _;
+use damper_control::{Outcome, Pushback};
 use damper_report::result as out;
 use damper_sim::{Headroom, LoopKind, Plan, Series, Simulated, calls_per_execution};
 use damper_system::model::{Caller, System, Target};
@@ -79,6 +80,17 @@ fn controls(system: &System, run: &Simulated) -> Vec<out::ControlResult> {
         }
         if let Some(breaker) = &policy.breaker {
             add(&place, "breaker", breaker.kind, stats.refused_breaker);
+        }
+        let callee = &system.services[system.server_of(edge.target).0 as usize];
+        if let Some(rule) = callee.admission.as_ref().filter(|a| a.initial.threshold().is_some()) {
+            // What callers hold back because the callee has said that it would not let it in.
+            add(&place, "admission", rule.kind, stats.refused_word);
+        }
+        if policy.retry.is_active()
+            && policy.heeds_pushback
+            && callee.pushback == Some(Pushback::Stop)
+        {
+            add(&place, "pushback", "stop", stats.refused_pushback);
         }
     }
     for (service, stats) in system.services.iter().zip(&run.services) {

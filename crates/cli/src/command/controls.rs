@@ -22,11 +22,14 @@ fn find(name: &str) -> anyhow::Result<Entry> {
     if let Some(entry) = registry::find(name) {
         return Ok(*entry);
     }
+    // Part of a name is likelier than a name with other letters: `lifo`, `token`.
+    let part = registry::all().map(|e| e.name).find(|n| name.len() > 2 && n.contains(name));
     let near = registry::all()
         .map(|e| (strsim::damerau_levenshtein(name, e.name), e.name))
         .min()
         .filter(|(distance, _)| *distance <= name.len() / 2 + 1);
-    let hint = near.map_or(String::new(), |(_, near)| format!("; did you mean `{near}`?"));
+    let hint = part.or(near.map(|(_, near)| near));
+    let hint = hint.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
     bail!("there is no control `{name}`{hint} (`damper controls` lists them)");
 }
 

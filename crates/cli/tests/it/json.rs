@@ -259,3 +259,29 @@ fn controls_are_listed() {
         assert!(names.insert(control["name"].as_str().unwrap()), "twice: {control}");
     }
 }
+
+/// What callers hold back on the word of a service is shown beside what the service refuses.
+#[test]
+fn what_callers_hold_back_is_listed() {
+    let ran = damper(&[
+        "simulate",
+        "examples/retry-storm.yaml",
+        "--json",
+        "--quiet",
+        "--set",
+        "services.db.admission=dagor",
+        "--set",
+        "services.db.pushback=stop",
+        "--set",
+        "load=900/s",
+    ]);
+    let result: Value = serde_json::from_str(&ran.out).unwrap();
+    let controls = result["controls"].as_array().unwrap();
+    let refused = |place: &str, key: &str| {
+        let row = controls.iter().find(|c| c["place"] == place && c["key"] == key).unwrap();
+        row["refused"].as_u64().unwrap()
+    };
+    assert!(refused("client -> db", "admission") > 1000, "{controls:?}");
+    assert!(refused("client -> db", "pushback") > 0, "{controls:?}");
+    assert!(refused("db", "admission") > 0, "{controls:?}");
+}

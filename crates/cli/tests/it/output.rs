@@ -125,6 +125,7 @@ fn controls() {
     holds("controls-one", &["controls", "token-bucket"]);
     holds("controls-one-json", &["controls", "envoy", "--json"]);
     holds("controls-unknown", &["controls", "tokenbucket"]);
+    holds("controls-part", &["controls", "token"]);
     let listed = damper(&["controls"]).out;
     for text in ["policies.NAME.retry.budget", "token-bucket", "class-limits", "lever"] {
         assert!(listed.contains(text), "{text}\n{listed}");

@@ -73,7 +73,10 @@ impl Entry {
 /// With a capital letter, unless it begins with a name that has its own spelling.
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
+    // gRPC spells itself with a small letter before its capitals.
+    let spelt = letters.clone().nth(1).is_some_and(char::is_uppercase);
     match letters.next() {
+        _ if spelt => text.into(),
         Some(first) => format!("{}{}", first.to_uppercase(), letters.as_str()),
         None => String::new(),
     }
