@@ -13,7 +13,7 @@ use std::{env, fs};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::process::{files, root};
+use crate::process::{cargo, files, output, program, root, run};
 use crate::steps::Done;
 
 /// A command of a page.
@@ -23,6 +23,29 @@ struct Example {
     command: String,
     exit: i32,
     output: Vec<String>,
+}
+
+/// What writes pages when it is told to: tests that compare them otherwise. One after the other,
+/// since some read what others write.
+const WRITERS: [&str; 3] = [
+    "test --package damper-control --test pages -- --test-threads 1",
+    "test --package damper-system --test it docs:: -- --test-threads 1",
+    "test --release --package damper-sim --test compared -- --ignored",
+];
+
+/// `cargo xtask docs`: writes what is generated in `docs/`, and says what has changed.
+pub(crate) fn rewrite() -> Result<()> {
+    for words in WRITERS {
+        run(cargo(words).env("DAMPER_BLESS", "1"))?;
+    }
+    let mut status = program("git");
+    let changed = output(status.args(["status", "--short", "--", "docs"]))?;
+    if changed.is_empty() {
+        println!("docs/ is as it was committed");
+    } else {
+        print!("differs from what is committed:\n{changed}");
+    }
+    Ok(())
 }
 
 /// Runs the examples of the README and of `docs/` with the program in `bin`, in `scratch`.

@@ -1,5 +1,5 @@
-//! `cargo xtask`: set-up, the full test run, the checks of a change, and side-by-side
-//! comparisons with other tools.
+//! `cargo xtask`: set-up, the full test run, the checks of a change, what is generated in the
+//! docs, and side-by-side comparisons with other tools.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints")]
 #![allow(clippy::disallowed_types, reason = "it times what it runs, on the wall clock")]
 
@@ -32,6 +32,9 @@ enum Task {
     },
     /// What a change must pass: formatting, lints, documentation, licences, rules, every test
     Ci,
+    /// Write what is generated in docs/: pages of the controls, tables of the system file, and the
+    /// comparison of the controls, which takes minutes
+    Docs,
     /// Measure Damper beside other tools, in one run on this machine
     Compare {
         #[command(subcommand)]
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Test { only } => test::run_task(&only),
         Task::Ci => ci::run_task(),
+        Task::Docs => docs::rewrite(),
         Task::Compare { what: Compare::Sim(arguments) } => compare::sim::run(&arguments),
         Task::Compare { what: Compare::Control(arguments) } => {
             compare::control::run_task(&arguments)

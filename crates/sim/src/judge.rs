@@ -10,6 +10,10 @@
 //! increments over eight batches of the second half of what was seen give that mean and its
 //! standard error. A drift that is significantly negative means that it heals, however slowly;
 //! so does a cache that goes on filling. Who waits for neither to end sees it projected.
+//!
+//! Where next to nothing waits and goodput is low all the same, a control keeps the load out: a
+//! breaker that is open, a throttle that remembers. No drift tells when it will let go, so that
+//! such a run goes on to its end.
 
 use damper_control::Nanos;
 
@@ -64,6 +68,8 @@ pub(crate) struct Question {
     pub(crate) recovered_at: f64,
     /// How long the longest chain of retries of one request can last.
     pub(crate) loop_time: u64,
+    /// How long a control may stand still before it does something.
+    pub(crate) memory: u64,
     /// End the run as soon as the answer is known.
     pub(crate) early: bool,
     pub(crate) most_open: usize,
@@ -139,7 +145,8 @@ pub(crate) struct Judge {
 impl Judge {
     pub(crate) fn new(q: Question) -> Self {
         let ticks = q.interval.saturating_mul(10);
-        let first = q.loop_time.saturating_mul(2).max(ticks).min(q.watch.max(q.interval));
+        let first =
+            q.loop_time.saturating_mul(2).max(ticks).max(q.memory).min(q.watch.max(q.interval));
         Self {
             before: Tick::default(),
             backlog_before: 0,
@@ -283,9 +290,8 @@ impl Judge {
         }
         let first = self.after[start].backlog as f64;
         let last = self.after[self.after.len() - 1].backlog as f64;
-        let usual = 2.0 * self.backlog_before as f64 + 10.0;
         // Goodput can look fine while a queue still grows towards the timeout.
-        if last > usual && last > first + 3.0 * first.max(1.0).sqrt() {
+        if last > self.usual() && last > first + 3.0 * first.max(1.0).sqrt() {
             return None;
         }
         Some(Verdict {
@@ -298,6 +304,16 @@ impl Judge {
                 Nanos(span as u64 * self.width)
             ),
         })
+    }
+
+    /// A backlog that says nothing: no more than before the trigger, or nearly.
+    fn usual(&self) -> f64 {
+        2.0 * self.backlog_before as f64 + 10.0
+    }
+
+    /// Next to nothing has waited for a whole hold time.
+    fn idle(&self) -> bool {
+        self.after[self.hold.0..].iter().all(|t| t.backlog as f64 <= self.usual())
     }
 
     fn drift(&self) -> Option<Drift> {
@@ -336,7 +352,7 @@ impl Judge {
         let patience = 4.0 * Nanos(self.q.watch.max(elapsed)).as_secs_f64();
         let reason = if drift.per_s > SURE * drift.error {
             format!("the backlog grows by {:.1}/s without a trigger", drift.per_s)
-        } else if well || offered < ENOUGH {
+        } else if well || offered < ENOUGH || self.idle() {
             return None;
         } else if fastest_drain <= 0.0 || backlog / fastest_drain > patience {
             format!("a backlog of {backlog:.0} attempts does not drain")
@@ -380,7 +396,7 @@ impl Judge {
                     ),
                 )
             }
-            None if drift.per_s + sure * drift.error < 0.0 => {
+            None if drift.per_s + sure * drift.error < 0.0 && !self.idle() => {
                 let rest = last.backlog as f64 / -drift.per_s;
                 let drains = -drift.per_s;
                 (
@@ -438,6 +454,14 @@ impl Judge {
             );
         }
         let backlog = self.after.last().map_or(0, |t| t.backlog);
+        let (_, held) = self.hold;
+        if self.idle() && held.offered >= ENOUGH {
+            let share = 100.0 * held.good as f64 / held.offered as f64;
+            return verdict(
+                State::Metastable,
+                format!("nothing waits to be served, and {share:.1} % of the load is served well"),
+            );
+        }
         match self.drift() {
             Some(d) => verdict(
                 State::Metastable,

@@ -12,6 +12,7 @@ mod gates;
 mod guard;
 mod judge;
 mod lanes;
+mod memory;
 mod plan;
 mod requests;
 mod rng;

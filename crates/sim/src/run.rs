@@ -156,6 +156,7 @@ pub fn run(plan: &Plan, conditions: &Conditions, replication: u32, stop: &Atomic
         hold: experiment.hold.0,
         recovered_at: experiment.recovered_at,
         loop_time: plan.loop_time().min(conditions.watch / 4),
+        memory: plan.memory().min(conditions.watch),
         early: conditions.early,
         most_open: conditions.most_open,
         length: conditions.end.saturating_sub(conditions.warmup),

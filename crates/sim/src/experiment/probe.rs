@@ -67,6 +67,8 @@ impl Probe {
         let length = Nanos::from_secs_f64(seconds).0.max(10 * plan.loop_time().min(recover.watch));
         let sustain = Conditions {
             trigger: None,
+            // Nothing goes wrong, so that no operator pulls a lever.
+            trigger_at: u64::MAX,
             end: recover.warmup.saturating_add(length),
             may_fail: 1.0 - SERVED,
             ..recover.clone()

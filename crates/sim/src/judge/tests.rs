@@ -14,6 +14,7 @@ fn question(early: bool) -> Question {
         hold: 5 * S,
         recovered_at: 0.95,
         loop_time: 2 * S,
+        memory: 0,
         early,
         most_open: 1000,
         length: 600 * S,
@@ -185,4 +186,44 @@ fn an_interrupted_run_is_undecided() {
         assert!(j.tick(s * S, counts(100 * u64::from(s <= 20), 5, 0)).is_none());
     }
     assert_eq!(j.conclude(Ending::Interrupted).state, State::Undecided);
+}
+
+/// A breaker that is open for a minute leaves an empty queue behind, which drains no further.
+#[test]
+fn an_empty_queue_says_nothing_about_a_control_that_keeps_the_load_out() {
+    let shut = |until: u64| {
+        move |t: u64| match t {
+            _ if t >= until => (100, 5),
+            0..30 => (0, 300 - 10 * t),
+            _ => (0, 0),
+        }
+    };
+    for early in [false, true] {
+        let v = judge(question(early), 600, shut(100));
+        assert_eq!((v.state, v.recovery), (State::Stable, Some(Nanos::from_secs(100))), "{early}");
+        assert!(!v.projected);
+        let v = judge(question(early), 600, shut(1000));
+        assert_eq!(v.state, State::Metastable, "{early}: {}", v.reason);
+        assert!(v.reason.contains("0.0 % of the load"), "{}", v.reason);
+    }
+}
+
+#[test]
+fn a_queue_that_has_only_just_drained_is_a_recovery() {
+    let v = judge(question(false), 100, |t| (if t < 76 { 0 } else { 100 }, 770 - 10 * t.min(77)));
+    assert_eq!(v.state, State::Stable, "{}", v.reason);
+}
+
+/// The drift of a backlog says nothing before a breaker could have opened.
+#[test]
+fn a_control_is_given_the_time_it_takes() {
+    let opens = |t: u64| match t {
+        0..50 => (0, 500),
+        50..70 => (0, 500 - 25 * (t - 50)),
+        _ => (100, 5),
+    };
+    let v = judge(question(true), 600, opens);
+    assert_eq!(v.state, State::Metastable, "{}", v.reason);
+    let v = judge(Question { memory: 60 * S, ..question(true) }, 600, opens);
+    assert_eq!(v.state, State::Stable, "{}", v.reason);
 }
