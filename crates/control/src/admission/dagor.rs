@@ -36,6 +36,8 @@ pub struct Dagor {
     taken: u32,
     start: Nanos,
     level: usize,
+    /// The highest rank that ever came.
+    top: usize,
     presumes: bool,
     overloaded: bool,
     windows: u64,
@@ -130,12 +132,12 @@ pub(super) const TOLD: Entry = Entry {
     summary: "DAGOR for callers that all apply its level: presumes what they hold back on the way up",
     source: "Damper: DAGOR with a way up that does not need to see what callers hold back",
     rule: "\
-as dagor, but on the way up a rank counts as the mean of the ranks that came,
-or as what came of it if that is more",
+as dagor, but on the way up a rank above the level, up to the highest that ever came, is
+presumed to hold back the mean of the ranks that came: in `arrived`, and where the level passes it",
     when: "Where callers apply the level before they send, as they do in a Damper system file. The \
            published rule then swings between too many and too few.",
     traps: &[
-        "Ranks that nobody has are presumed, too: the way up over an unused class takes its share of windows.",
+        "Ranks that nobody has are presumed, too: the way up over an unused class takes its share of windows. From nobody to everybody it is a hundred windows of 1 %.",
         "The other traps of `dagor`.",
     ],
     build: Build::Admission(|p| match *p {
@@ -188,6 +190,7 @@ impl Dagor {
             taken: 0,
             start: Nanos::ZERO,
             level: RANKS - 1,
+            top: 0,
             presumes: false,
             overloaded: false,
             windows: 0,
@@ -235,9 +238,10 @@ impl Dagor {
                 self.level -= 1;
             }
         } else {
-            let expected = admitted + self.beta * f64::from(self.total);
             let came = self.arrived.iter().filter(|n| **n > 0).count().max(1);
             let held_back = if self.presumes { f64::from(self.total) / came as f64 } else { 0.0 };
+            let unseen = held_back * self.top.saturating_sub(self.level) as f64;
+            let expected = admitted + self.beta * (f64::from(self.total) + unseen);
             while mass < expected && self.level < RANKS - 1 {
                 self.level += 1;
                 mass += f64::from(self.arrived[self.level]).max(held_back);
@@ -258,6 +262,7 @@ impl AdmissionRule for Dagor {
         self.tick(now);
         let rank = who.rank_at(now) as usize;
         self.arrived[rank] += 1;
+        self.top = self.top.max(rank);
         self.total += 1;
         if rank <= self.level {
             self.admitted += 1;
@@ -341,16 +346,19 @@ mod tests {
     /// Callers that hold back what is above the level: the published way up opens it for all.
     #[test]
     fn a_level_that_callers_apply_opens_at_once_unless_they_are_presumed() {
-        let after_one_good_window = |presumes: bool| {
-            let mut d = Dagor { presumes, level: 9, ..dagor() };
+        let after_one_good_window = |presumes: bool, top: usize| {
+            let mut d = Dagor { presumes, top, level: 9, ..dagor() };
             // Ten ranks with ten attempts each; nobody sends anything above.
             let arrivals: Vec<(u32, u32)> = (0..10).map(|rank| (rank, 10)).collect();
             assert_eq!(d.during(0, &arrivals, 0), 100);
             d.end(1000)
         };
-        assert_eq!(after_one_good_window(false), 2047);
-        // Expected 101: one more rank, presumed to bring ten.
-        assert_eq!(after_one_good_window(true), 10);
+        assert_eq!(after_one_good_window(false, 299), 2047);
+        // Nobody ever came above: expected 101, one more rank, presumed to bring ten.
+        assert_eq!(after_one_good_window(true, 9), 10);
+        // Ranks up to 299 came once, 290 of them hold back ten each: expected 100 + 1 % of 3000,
+        // which takes three ranks.
+        assert_eq!(after_one_good_window(true, 299), 12);
     }
 
     /// 100 arrivals at ranks 10, 140, 270 and 300: alpha 5 % of 100 is 5.
