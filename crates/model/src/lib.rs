@@ -4,4 +4,7 @@
 //! retry amplification paper (arXiv 2608.25403); Bronson et al., HotOS '21.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod amplification;
+pub mod hidden;
+pub mod network;
 pub mod node;
