@@ -59,6 +59,22 @@ fn the_cyclic_case_gives_the_published_values() {
     }
 }
 
+#[test]
+fn what_does_not_rest_in_place_is_finished_by_the_plain_map_or_said_to_be_open() {
+    let network = cyclic();
+    let within = |rounds| network.solve(&Options { rounds, ..Options::default() });
+    let full = within(1000);
+    let short = within(full.iterations / 2 + 1);
+    assert!(short.fell_back);
+    let scarce = within(3);
+    assert!(scarce.fell_back && !scarce.converged);
+    assert_eq!(scarce.iterations, 6);
+    assert!(scarce.residual > 1e-9 && scarce.residual < 0.1, "{}", scarce.residual);
+    let finished = within(full.iterations - 1);
+    assert!(finished.fell_back && finished.converged);
+    reads(finished.incoming(0, 0), full.incoming(0, 0), 9);
+}
+
 /// DeathStarBench hotelReservation; the capacities are fitted to the paper's endpoints.
 fn hotel(low: f64, limits: [u32; 2]) -> Network {
     let [frontend, search, recommendation, user] = [0, 1, 2, 3];

@@ -57,9 +57,9 @@ impl Fluid {
                 break;
             }
             if excess < 0.0 {
-                low = u
+                low = u;
             } else {
-                high = u
+                high = u;
             }
             let step = u - excess / slope;
             let next = if step >= low && step <= high { step } else { low + 0.5 * (high - low) };

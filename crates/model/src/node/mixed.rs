@@ -5,7 +5,9 @@ use super::{Finite, Fluid, NodeModel, Rejection, classes};
 /// The value of the queue where Σλ_p ≤ μ; above it the larger of the fluid value and that of the
 /// queue at Σλ_p = μ with the same shares of the classes.
 ///
-/// So s̄ is continuous at capacity, where the fluid value is 0, and never falls as the load grows.
+/// So s̄ is continuous at capacity, where the fluid value is 0, and never falls as the load grows
+/// and its shares stay. It can fall a little, just above capacity, when a class that retries less
+/// than the others is added: then less of the load at Σλ_p = μ would be retries.
 /// Source: DiffTry (arXiv 2610.20567), the approximation it calls mixed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mixed {

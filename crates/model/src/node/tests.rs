@@ -130,6 +130,15 @@ fn the_mixed_model_takes_over_at_capacity_without_a_step() {
 }
 
 #[test]
+fn the_mixed_model_is_monotone_only_while_the_shares_stay() {
+    let mixed = Mixed::try_new(1.0, 1, 3).unwrap();
+    let queue = Finite::single(1.0, 3).unwrap();
+    let at = |model: &dyn NodeModel, added| model.rejection(&[1.01, added], &[1, 0]).probability();
+    assert!(at(&mixed, 0.1) < at(&mixed, 0.0));
+    assert!(at(&queue, 0.1) > at(&queue, 0.0));
+}
+
+#[test]
 fn the_residual_model_gives_the_values_of_its_table() {
     // Squared coefficient of variation, delay in mean service times, rejection by class.
     let rows = [
