@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Headroom(HeadroomArgs),
     /// Run one experiment and print what came in, what was good and how attempts ended
     Simulate(SimulateArgs),
+    /// Solve the analytic model in milliseconds: rejection, attempts, amplification, hidden capacity
+    Solve(SolveArgs),
     /// Validate a system file: all errors at once, with warnings about what will surprise
     Check(CheckArgs),
     /// List every control that a system file can name, or explain one
@@ -135,4 +137,31 @@ pub(crate) struct ControlsArgs {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  damper solve examples/hotel-reservation-routes.yaml
+  damper solve examples/hotel-reservation-routes.yaml --sweep load.low=50..250:50
+  damper solve my-system.yaml --sweep load.low=50..250:50 --vary policies.default.retry.limit=1,3,5
+  damper solve examples/hotel-reservation.yaml --against-sim --json")]
+pub(crate) struct SolveArgs {
+    #[command(flatten)]
+    pub(crate) system: SystemArgs,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Solve at every value of one field, from one to another in steps
+    #[arg(long, value_name = "PATH=FROM..TO:STEP")]
+    pub(crate) sweep: Option<String>,
+    /// Solve with each of several values of one field
+    #[arg(long, value_name = "PATH=VALUE,VALUE,…")]
+    pub(crate) vary: Option<String>,
+    /// Simulate the same, and print the difference
+    #[arg(long)]
+    pub(crate) against_sim: bool,
 }

@@ -5,6 +5,7 @@ pub(crate) mod controls;
 pub(crate) mod headroom;
 pub(crate) mod schema;
 pub(crate) mod simulate;
+pub(crate) mod solve;
 
 use std::fs;
 

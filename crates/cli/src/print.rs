@@ -3,6 +3,7 @@
 mod bar;
 mod headroom;
 mod simulate;
+mod solve;
 mod table;
 
 use std::io::{IsTerminal, Write};
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 pub(crate) use headroom::headroom;
 pub(crate) use simulate::simulate;
+pub(crate) use solve::solve;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();

@@ -8,3 +8,4 @@ pub mod amplification;
 pub mod hidden;
 pub mod network;
 pub mod node;
+pub mod system;

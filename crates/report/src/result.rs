@@ -2,8 +2,13 @@
 //!
 //! Field names are a contract with the programs of others; a test holds them still.
 
+mod solve;
+
 use std::collections::BTreeMap;
 
+pub use solve::{
+    ClassSolution, Point, ServiceSolution, Simulated, SimulatedClass, Solution, Solve,
+};
 use serde::{Deserialize, Serialize};
 
 /// Where a result comes from. In every result, so that it can be made again.

@@ -1,0 +1,132 @@
+//! The closed forms over every way to a service: hidden capacity and the worst amplification.
+
+use std::collections::HashMap;
+
+use damper_system::System;
+use damper_system::model::{Caller, OnAbandon, Policy, ServiceId, Step, Target, Work};
+
+use super::Solved;
+use crate::hidden::{Bound, Path, Service, Waste};
+
+/// Ways of one system that are followed; a routing matrix with loops has no end of them.
+const MOST: usize = 100_000;
+
+pub(super) fn fill(system: &System, solved: &mut Solved) {
+    let Work::Requests(types) = &system.work else {
+        solved.notes.push(
+            "hidden capacity has no closed form over a routing matrix; write call trees, or simulate"
+                .to_owned(),
+        );
+        return;
+    };
+    let mut ways = Ways { system, paths: HashMap::new(), count: 0 };
+    let total = system.total_load();
+    for kind in types {
+        let share: f64 =
+            kind.share.iter().zip(&system.load).map(|(s, l)| s * l.mean()).sum::<f64>() / total;
+        ways.steps(Caller::Client, &kind.steps, share, &[], None);
+    }
+    if ways.count >= MOST {
+        solved
+            .notes
+            .push("there are too many ways to follow for hidden capacity; simulate".to_owned());
+        return;
+    }
+    for (i, service) in system.services.iter().enumerate() {
+        let Some((paths, timeout)) = ways.paths.remove(&i) else { continue };
+        let visits: f64 = paths.iter().map(|p| p.visits).sum();
+        let worst: f64 =
+            paths.iter().map(|p| p.visits * crate::hidden::multiplication(&p.calls)).sum();
+        solved.services[i].worst_amplification = if visits > 0.0 { worst / visits } else { 1.0 };
+        // A rate limit rejects at once, before any work.
+        let (Some(capacity), true) = (service.capacity(), service.workers.is_some()) else {
+            continue;
+        };
+        let waste = match (timeout, service.queue) {
+            _ if service.on_abandon == OnAbandon::Cancel && service.queue.is_none() => {
+                Waste::Unbounded
+            }
+            (None, _) => Waste::Cancelled,
+            (Some(_), None) => Waste::Unbounded,
+            (Some(timeout_s), Some(queue)) => Waste::Bounded {
+                places: f64::from(queue) * f64::from(service.instances),
+                timeout_s,
+            },
+        };
+        let hidden = Service { capacity, paths, waste }.hidden();
+        solved.services[i].hidden_rps = hidden;
+        if let Some(hidden) = hidden
+            && solved.hidden_rps.is_none_or(|least| hidden < least)
+        {
+            (solved.hidden_rps, solved.weakest) = (Some(hidden), Some(i));
+        }
+    }
+}
+
+struct Ways<'a> {
+    system: &'a System,
+    /// Ways to each service, and the shortest timeout of its callers in seconds; `None`: they
+    /// wait for ever, or their deadline travels, so that nothing is done in vain.
+    paths: HashMap<usize, (Vec<Path>, Option<f64>)>,
+    count: usize,
+}
+
+impl Ways<'_> {
+    fn steps(
+        &mut self,
+        caller: Caller,
+        steps: &[Step],
+        visits: f64,
+        calls: &[Bound],
+        patience: Option<f64>,
+    ) {
+        for call in steps.iter().flatten() {
+            if self.count >= MOST {
+                return;
+            }
+            self.count += 1;
+            let policy = self.system.policy(caller, call.target);
+            let (server, miss) = match call.target {
+                Target::Service(s) => (s, 1.0),
+                // While it runs the cache stays empty.
+                Target::Cache(c) => (self.system.caches[c.0 as usize].store, 1.0),
+            };
+            let visits = visits * call.chance * f64::from(call.times.max(1)) * miss;
+            let mut calls = calls.to_vec();
+            calls.push(bound(&policy));
+            let own = policy.timeout.filter(|_| !policy.deadline_travels).map(|t| t.as_secs_f64());
+            let patience = match (own, patience) {
+                (Some(a), Some(b)) => Some(f64::min(a, b)),
+                (a, b) => a.or(b),
+            };
+            let entry = self.paths.entry(server.0 as usize).or_default();
+            entry.0.push(Path { visits, calls: calls.clone() });
+            entry.1 = match (entry.1, patience) {
+                (Some(a), Some(b)) => Some(f64::min(a, b)),
+                (a, b) => a.or(b),
+            };
+            let below = Caller::Service(ServiceId(server.0));
+            self.steps(below, &call.steps, visits, &calls, patience);
+        }
+    }
+}
+
+/// What bounds the retries of a call while everything below it fails.
+fn bound(policy: &Policy) -> Bound {
+    let limit = policy.retry.limits.max();
+    let on = policy.retry.on.contains(damper_control::Outcome::TimedOut) && policy.idempotent;
+    if !on {
+        return Bound::Limit(0);
+    }
+    let budget = &policy.budget;
+    let share = |i: usize| budget.parameters.get(i).copied().unwrap_or(0.0) / 100.0;
+    match budget.kind {
+        "none" => Bound::Limit(limit),
+        // Retries as a share r of all that is in flight, themselves included: r / (1 - r).
+        "envoy" | "ratio" => Bound::Ratio { limit, ratio: share(0) },
+        "google" => Bound::Ratio { limit, ratio: share(0) / (1.0 - share(0)).max(1e-9) },
+        "deposit" | "finagle" | "tower" | "linkerd" => Bound::Ratio { limit, ratio: share(0) },
+        // Emptied by failures, by a number per minute, or cut: nothing is left in the long run.
+        _ => Bound::Bucket,
+    }
+}
