@@ -7,11 +7,13 @@
 //! 10^200 seconds is as exact as one of a second. Ordinary elimination loses every digit, and then
 //! the sign, at about 10^14.
 //!
-//! Built on it:
+//! Two models are built on it:
 //!
-//! - [`Metafor`]: the published single-server chain (arXiv 2510.03551), as published.
+//! - [`Metafor`]: the published single-server chain (arXiv 2510.03551), as published;
+//! - [`Exact`]: one service with its waiting retriers, to which the node models are held.
 
 mod elimination;
+pub mod exact;
 mod generator;
 mod hitting;
 pub mod metafor;
@@ -19,6 +21,7 @@ mod spectrum;
 mod stationary;
 mod transient;
 
+pub use exact::{Exact, ExactAnswer, ExactClass};
 pub use generator::{Chain, Grid, Moves};
 pub use hitting::{Duration, HittingTimes};
 pub use metafor::{Metafor, MetaforClass, MetaforSummary};
