@@ -7,10 +7,11 @@
 //! 10^200 seconds is as exact as one of a second. Ordinary elimination loses every digit, and then
 //! the sign, at about 10^14.
 //!
-//! Two models are built on it:
+//! Three models are built on it:
 //!
 //! - [`Metafor`]: the published single-server chain (arXiv 2510.03551), as published;
-//! - [`Exact`]: one service with its waiting retriers, to which the node models are held.
+//! - [`Exact`]: one service with its waiting retriers, to which the node models are held;
+//! - [`Storm`]: escape and recovery of a service whose callers retry on time-outs; ours.
 
 mod elimination;
 pub mod exact;
@@ -19,6 +20,7 @@ mod hitting;
 pub mod metafor;
 mod spectrum;
 mod stationary;
+pub mod storm;
 mod transient;
 
 pub use exact::{Exact, ExactAnswer, ExactClass};
@@ -27,6 +29,7 @@ pub use hitting::{Duration, HittingTimes};
 pub use metafor::{Metafor, MetaforClass, MetaforSummary};
 pub use spectrum::SlowMode;
 pub use stationary::{mean, variance};
+pub use storm::{Storm, StormAnswer};
 
 use thiserror::Error;
 

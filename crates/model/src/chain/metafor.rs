@@ -5,6 +5,7 @@
 //! The chance that a job outlasts its time-out is Chebyshev's bound on a sum of q exponential
 //! services, and an arrival that does so is added to the arrivals (`alpha`), not taken out of
 //! them. Both make the chain gloomier than a real service: compare shapes and parameters with it.
+//! [`Storm`](super::Storm) is our own chain without these two.
 
 use super::{Chain, ChainError, Duration, Grid, SlowMode, mean, variance, within};
 
