@@ -25,7 +25,7 @@ mod transient;
 
 pub use exact::{Exact, ExactAnswer, ExactClass};
 pub use generator::{Chain, Grid, Moves};
-pub use hitting::{Duration, HittingTimes};
+pub use hitting::{Expected, HittingTimes};
 pub use metafor::{Metafor, MetaforClass, MetaforSummary};
 pub use spectrum::SlowMode;
 pub use stationary::{mean, variance};

@@ -110,11 +110,13 @@ impl Eliminated {
                 cost[k] = 0.0;
                 continue;
             }
+            let left = below.min(k);
+            let row = &self.band[k * width + below - left..k * width + below];
             let mut sum = cost[k];
-            for j in k.saturating_sub(below)..k {
-                let rate = self.band[k * width + j + below - k];
-                if rate != 0.0 && !self.target[j] {
-                    sum += rate * cost[j];
+            for (&rate, &on) in row.iter().zip(&cost[k - left..k]) {
+                // A time beyond all numbers counts only where the chain can go.
+                if rate != 0.0 {
+                    sum += rate * on;
                 }
             }
             cost[k] = if sum == 0.0 { 0.0 } else { sum / self.leaving[k] };

@@ -8,14 +8,14 @@ const FARTHEST: f64 = 1e300;
 
 /// An expected time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Duration {
+pub enum Expected {
     /// So long, in the unit of time of the rates.
     After(f64),
     /// Longer than 1e300: finite, but beyond the numbers of the machine.
     BeyondReach,
 }
 
-impl Duration {
+impl Expected {
     /// The number, if there is one.
     #[must_use]
     pub fn value(self) -> Option<f64> {
@@ -40,11 +40,11 @@ impl HittingTimes {
     /// # Errors
     ///
     /// If there is no such state.
-    pub fn from(&self, state: usize) -> Result<Duration, ChainError> {
+    pub fn from(&self, state: usize) -> Result<Expected, ChainError> {
         let states = self.0.len();
         self.0
             .get(state)
-            .map(|&time| Duration::of(time))
+            .map(|&time| Expected::of(time))
             .ok_or(ChainError::NoSuchState { state, states })
     }
 
@@ -53,20 +53,20 @@ impl HittingTimes {
     /// # Errors
     ///
     /// If the set is empty.
-    pub fn shortest(&self, from: impl Fn(usize) -> bool) -> Result<Duration, ChainError> {
+    pub fn shortest(&self, from: impl Fn(usize) -> bool) -> Result<Expected, ChainError> {
         (0..self.0.len())
             .filter(|&state| from(state))
             .map(|state| self.0[state])
             .min_by(f64::total_cmp)
-            .map(Duration::of)
+            .map(Expected::of)
             .ok_or(ChainError::Empty { what: "starting" })
     }
 
     /// The mean of the expected times under a law of the start.
     #[must_use]
-    pub fn under(&self, law: &[f64]) -> Duration {
+    pub fn under(&self, law: &[f64]) -> Expected {
         let pairs = law.iter().zip(&self.0);
-        Duration::of(pairs.filter(|(p, _)| **p > 0.0).map(|(p, time)| p * time).sum())
+        Expected::of(pairs.filter(|(p, _)| **p > 0.0).map(|(p, time)| p * time).sum())
     }
 }
 
@@ -184,13 +184,13 @@ mod tests {
         assert!(found > 1e297);
         for k in [152, 160, 400, 2000] {
             let times = queue(100.0, 1.0, 1, k).hitting_times(|x| x == 0).unwrap();
-            assert_eq!(times.from(k).unwrap(), Duration::BeyondReach, "{k}");
-            assert_eq!(times.from(0).unwrap(), Duration::After(0.0));
+            assert_eq!(times.from(k).unwrap(), Expected::BeyondReach, "{k}");
+            assert_eq!(times.from(0).unwrap(), Expected::After(0.0));
         }
         // The other end: the target lies above and the states below are taken out last.
         for k in [152, 160, 400, 2000] {
             let times = queue(1.0, 100.0, 1, k).hitting_times(|x| x == k).unwrap();
-            assert_eq!(times.from(0).unwrap(), Duration::BeyondReach, "{k}");
+            assert_eq!(times.from(0).unwrap(), Expected::BeyondReach, "{k}");
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
     fn the_square_of_an_exponential_time_is_twice_the_square_of_its_mean() {
         let chain = Chain::build(2, |state, moves| moves.add(1 - state, 4.0)).unwrap();
         let squared = chain.squared_hitting_times(|state| state == 0).unwrap();
-        assert_eq!(squared.from(1).unwrap(), Duration::After(2.0 / 16.0));
+        assert_eq!(squared.from(1).unwrap(), Expected::After(2.0 / 16.0));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! them. Both make the chain gloomier than a real service: compare shapes and parameters with it.
 //! [`Storm`](super::Storm) is our own chain without these two.
 
-use super::{Chain, ChainError, Duration, Grid, SlowMode, mean, variance, within};
+use super::{Chain, ChainError, Expected, Grid, SlowMode, mean, variance, within};
 
 #[cfg(test)]
 mod tests;
@@ -236,7 +236,7 @@ impl Metafor {
     /// # Errors
     ///
     /// As [`Metafor::chain`] and [`Chain::hitting_times`].
-    pub fn time_to_drain(&self) -> Result<Duration, ChainError> {
+    pub fn time_to_drain(&self) -> Result<Expected, ChainError> {
         let chain = self.chain()?;
         let from = chain.states() - 1;
         chain.hitting_times(|state| state == 0)?.from(from)

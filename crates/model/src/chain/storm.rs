@@ -31,7 +31,7 @@
 //! times as long at high load (a filling queue in 88 s for 65 s, in 212 s for 152 s), 2.6 times at
 //! half load, 10 times at 0.4 and 27 times at 0.35. Read escape times as orders of magnitude, and compare systems.
 
-use super::{Chain, ChainError, Duration, Grid, within};
+use super::{Chain, ChainError, Expected, Grid, within};
 
 #[cfg(test)]
 mod tests;
@@ -57,9 +57,9 @@ pub struct Storm {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StormAnswer {
     /// Seconds from an empty service to its collapse.
-    pub escape: Duration,
+    pub escape: Expected,
     /// Seconds from the collapse to the healthy rest, with nothing done about it.
-    pub recovery: Duration,
+    pub recovery: Expected,
     /// The share of time, in the long run, in states from which the collapse is nearer than the
     /// rest.
     pub collapsed: f64,

@@ -33,7 +33,7 @@ impl Chain {
             return Ok(law);
         }
         let work = jumps * (self.moves() + states) as f64;
-        if !(work <= MOST_WORK) {
+        if work > MOST_WORK {
             return Err(ChainError::TooLarge {
                 what: "multiplications to follow the chain for so long",
                 found: work as u64,

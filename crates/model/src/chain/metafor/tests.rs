@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn single(arrival_rate: f64, timeout: f64, retries: f64) -> Metafor {
@@ -11,7 +13,7 @@ fn holds(name: &str, found: f64, reference: f64, digits: i32) {
     assert!((found - reference).abs() <= 0.500_001 * unit, "{name}: {found}, not {reference}");
 }
 
-fn seconds(duration: Duration) -> f64 {
+fn seconds(duration: Expected) -> f64 {
     duration.value().unwrap()
 }
 
@@ -221,4 +223,48 @@ fn what_cannot_be_solved_is_said() {
         MetaforClass { arrival_rate: 6200.0, service_rate: 62.5, timeout: 3.0, retries: 4.0 };
     let large = Metafor::new(class, 100, 20_000, 1000);
     assert!(matches!(large.chain(), Err(ChainError::TooLarge { .. })));
+}
+
+#[test]
+fn the_largest_times_keep_their_digits() {
+    // The set with reduced threads, by plain elimination with 300 decimal digits.
+    let class =
+        MetaforClass { arrival_rate: 6200.0, service_rate: 62.5, timeout: 3.0, retries: 4.0 };
+    let drain = Metafor::new(class, 20, 300, 5).time_to_drain().unwrap();
+    assert!((seconds(drain) / 8.015_424_811_531e211 - 1.0).abs() < 1e-11, "{drain:?}");
+    let twice = Metafor { queue: 2000, ..single(20.0, 3.0, 4.0) };
+    assert_eq!(twice.time_to_drain().unwrap(), Expected::BeyondReach);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_model_has_numbers_for_answers(
+        load in -3.0_f64..3.0, time in -3.0_f64..3.0, threads in 1_usize..5,
+        retries in 0.0_f64..8.0, queue in 2_usize..40, orbit in 1_usize..12,
+        alpha in 0.0_f64..2.0, retry_when_full in any::<bool>()
+    ) {
+        let model = Metafor {
+            arrival_rate: 10_f64.powf(load), service_rate: 1.0, threads,
+            timeout: 10_f64.powf(time), retries, queue, orbit, alpha, retry_when_full,
+        };
+        let chain = model.chain().unwrap();
+        let law = chain.stationary().unwrap();
+        prop_assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        prop_assert!(chain.imbalance(&law) < 1e-12);
+        let summary = model.summary(&law);
+        prop_assert!(summary.mean_queue.is_finite() && summary.mean_orbit.is_finite());
+        prop_assert!(summary.variance_queue >= 0.0);
+        let drain = model.time_to_drain().unwrap();
+        prop_assert!(drain.value().is_none_or(|time| time > 0.0));
+        // A mode that does not settle is said, not made up.
+        match chain.slow_mode() {
+            Ok(mode) => prop_assert!(mode.rate < 0.0 && mode.mixing_time() > 0.0),
+            Err(error) => {
+                let unsettled = matches!(error, ChainError::NotSettled { .. });
+                prop_assert!(unsettled, "{}", error);
+            }
+        }
+    }
 }

@@ -124,10 +124,9 @@ fn step(h: &mut [Vec<Complex>], first: usize, last: usize, shift: Complex) {
         } else {
             (Complex::new(1.0, 0.0), Complex::default())
         };
-        for j in k..=last {
-            let (x, y) = (h[k][j], h[k + 1][j]);
-            h[k][j] = c.conjugate() * x + s.conjugate() * y;
-            h[k + 1][j] = c * y - s * x;
+        let (above, below) = h.split_at_mut(k + 1);
+        for (x, y) in above[k][k..=last].iter_mut().zip(&mut below[0][k..=last]) {
+            (*x, *y) = (c.conjugate() * *x + s.conjugate() * *y, c * *y - s * *x);
         }
         turns.push((c, s));
     }

@@ -1,5 +1,7 @@
 use std::collections::VecDeque;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::chain::mean;
 
@@ -7,7 +9,7 @@ fn storm(arrival_rate: f64, timeout: f64, retries: u32, room: usize) -> Storm {
     Storm { arrival_rate, service_rate: 10.0, workers: 1, timeout, retries, room }
 }
 
-fn seconds(duration: Duration) -> f64 {
+fn seconds(duration: Expected) -> f64 {
     duration.value().unwrap()
 }
 
@@ -225,5 +227,26 @@ fn what_cannot_be_solved_is_said() {
         Storm { arrival_rate: 6200.0, workers: 100, timeout: 3.0, room: 400, ..good },
     ] {
         assert!(matches!(large.solve(), Err(ChainError::TooLarge { .. })), "{large:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_storm_has_numbers_for_answers(
+        load in -2.0_f64..1.0, time in -2.0_f64..0.5, workers in 1_usize..4,
+        retries in 0_u32..5, more in 0_usize..30
+    ) {
+        let of = Storm {
+            arrival_rate: 10_f64.powf(load), service_rate: 1.0, workers,
+            timeout: 10_f64.powf(time), retries, room: workers + more,
+        };
+        let answer = of.solve().unwrap();
+        for time in [answer.escape, answer.recovery] {
+            prop_assert!(time.value().is_none_or(|time| time >= 0.0));
+        }
+        prop_assert!((0.0..=1.0).contains(&answer.collapsed));
+        prop_assert!((0.0..1e-3).contains(&answer.cut), "{}", answer.cut);
     }
 }
