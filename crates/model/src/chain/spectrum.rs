@@ -42,7 +42,8 @@ impl Chain {
     ///
     /// # Errors
     ///
-    /// As [`Chain::stationary`]; if there is but one state; if the iteration does not settle.
+    /// As [`Chain::stationary`]; if there is but one state; if the iteration does not settle, as
+    /// where the slowest eigenvalues all but coincide (loads of hundreds of times the capacity).
     pub fn slow_mode(&self) -> Result<SlowMode, ChainError> {
         let law = self.stationary()?;
         let states = self.states();
