@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod amplification;
+pub mod chain;
 pub mod hidden;
 pub mod network;
 pub mod node;

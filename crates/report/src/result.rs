@@ -6,10 +6,10 @@ mod solve;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 pub use solve::{
     ClassSolution, Point, ServiceSolution, Simulated, SimulatedClass, Solution, Solve,
 };
-use serde::{Deserialize, Serialize};
 
 /// Where a result comes from. In every result, so that it can be made again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

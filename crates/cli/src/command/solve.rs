@@ -41,8 +41,7 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<u8> {
     }
     for at in points {
         let Loaded { system, .. } = changed(&loaded, &at)?;
-        let solution =
-            one(&system, &mut notes).with_context(|| format!("at {}", at.join(", ")))?;
+        let solution = one(&system, &mut notes).with_context(|| format!("at {}", at.join(", ")))?;
         result.points.push(out::Point { at, solution });
     }
     drop(progress);
@@ -121,7 +120,9 @@ fn convert_solution(system: &System, solved: &Solved) -> out::Solution {
         Uniqueness::NoLoop => (true, "nothing depends on itself"),
         Uniqueness::SharedRouting => (true, "at most two classes share their routes"),
         Uniqueness::SmallRows => (true, "every service passes on little to its loop"),
-        Uniqueness::NotGuaranteed => (false, "no known condition holds; no counterexample is known"),
+        Uniqueness::NotGuaranteed => {
+            (false, "no known condition holds; no counterexample is known")
+        }
     };
     out::Solution {
         load_rps: system.total_load(),

@@ -71,8 +71,10 @@ fn one(s: &Solution) {
         &services,
     );
     line("");
-    let success = s.calls_per_success.map_or("no success".to_owned(), |c| format!("{c:.2} per success"));
-    let seen = simulated.map_or(String::new(), |s| format!(", {:.2} simulated", s.calls_per_request));
+    let success =
+        s.calls_per_success.map_or("no success".to_owned(), |c| format!("{c:.2} per success"));
+    let seen =
+        simulated.map_or(String::new(), |s| format!(", {:.2} simulated", s.calls_per_request));
     line(&format!(
         "  calls per request {:.2}{seen} ({success}; a healthy system needs {:.2})",
         s.calls_per_request, s.floor_calls_per_request
@@ -81,7 +83,9 @@ fn one(s: &Solution) {
         (Some(hidden), Some(weakest)) => {
             line(&format!("  heals by itself below {} ({weakest}), in closed form", rate(hidden)));
         }
-        _ => line("  no hidden capacity in closed form: no work is wasted, or the simulator must tell"),
+        _ => line(
+            "  no hidden capacity in closed form: no work is wasted, or the simulator must tell",
+        ),
     }
     let other = if s.unique { "the only solution" } else { "other solutions are not ruled out" };
     line(&format!("  {other}: {}", s.unique_because));

@@ -31,13 +31,18 @@ fn some(list: Vec<String>) -> Vec<Option<String>> {
 }
 
 fn range(file: &SystemFile, text: &str) -> anyhow::Result<Vec<String>> {
-    let wrong = || format!("`{text}` is not a sweep; expected PATH=FROM..TO:STEP such as `load.low=50..250:50`");
+    let wrong = || {
+        format!(
+            "`{text}` is not a sweep; expected PATH=FROM..TO:STEP such as `load.low=50..250:50`"
+        )
+    };
     let (path, range) = text.rsplit_once('=').with_context(wrong)?;
     let (from, rest) = range.split_once("..").with_context(wrong)?;
     let (to, step) = rest.rsplit_once(':').with_context(wrong)?;
     // A unit may stand at any of the three, or at none.
     let digits = |c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '_' | 'e'));
-    let split = |s: &str| s.find(digits).map_or((s.to_owned(), ""), |i| (s[..i].to_owned(), &s[i..])).0;
+    let split =
+        |s: &str| s.find(digits).map_or((s.to_owned(), ""), |i| (s[..i].to_owned(), &s[i..])).0;
     let unit = [from, to, step].into_iter().find_map(|s| s.find(digits).map(|i| s[i..].to_owned()));
     let number = |s: &str| split(s).replace('_', "").parse::<f64>().ok().filter(|x| x.is_finite());
     let (Some(from), Some(to), Some(step)) = (number(from), number(to), number(step)) else {
@@ -68,7 +73,11 @@ fn range(file: &SystemFile, text: &str) -> anyhow::Result<Vec<String>> {
 
 /// Values apart by commas that are not inside brackets.
 fn values(text: &str) -> anyhow::Result<Vec<String>> {
-    let wrong = || format!("`{text}` varies nothing; expected PATH=VALUE,VALUE such as `policies.default.retry.limit=1,3,5`");
+    let wrong = || {
+        format!(
+            "`{text}` varies nothing; expected PATH=VALUE,VALUE such as `policies.default.retry.limit=1,3,5`"
+        )
+    };
     let (path, list) = text.split_once('=').with_context(wrong)?;
     let (mut depth, mut start, mut found) = (0i32, 0, Vec::new());
     for (i, c) in list.char_indices() {
@@ -113,7 +122,14 @@ mod tests {
 
     #[test]
     fn what_is_not_a_sweep_says_what_is() {
-        for bad in ["load.a", "load.a=1", "load.a=1..2", "load.a=1..2:0", "load.a=3..2:1", "load.a=1..2:1e-9"] {
+        for bad in [
+            "load.a",
+            "load.a=1",
+            "load.a=1..2",
+            "load.a=1..2:0",
+            "load.a=3..2:1",
+            "load.a=1..2:1e-9",
+        ] {
             let error = points(Some(bad), None);
             assert!(error.is_err(), "{bad}");
         }
