@@ -43,6 +43,7 @@ pub(super) fn solve(network: &Network, options: &Options, start: Option<&[f64]>)
         incoming: start.map_or_else(|| vec![0.0; cells], <[f64]>::to_vec).into(),
         outgoing: vec![0.0; cells].into(),
         rejection: vec![Rejection::NONE; network.nodes.len()].into(),
+        due: vec![0.0; network.routing.classes()].into(),
     };
     let (mut iterations, mut converged, mut fell_back) = (0, true, false);
     for part in network.order.parts() {
@@ -95,28 +96,29 @@ struct Run<'a> {
     incoming: Box<[f64]>,
     outgoing: Box<[f64]>,
     rejection: Box<[Rejection]>,
+    /// λ of the service at hand, by class.
+    due: Box<[f64]>,
 }
 
 impl Run<'_> {
     /// λ of one service from what its callers pass on; the most that a class's rate moved.
     fn receive(&mut self, node: usize) -> f64 {
-        let network = self.network;
-        let classes = network.routing.classes();
+        let (routing, classes) = (&self.network.routing, self.network.routing.classes());
         let cells = node * classes..(node + 1) * classes;
+        // By caller, then by class: what a caller passes on lies together in memory.
+        self.due.copy_from_slice(&self.network.entry[cells.clone()]);
+        for e in routing.into(node) {
+            let passed = &self.outgoing[routing.caller(e) * classes..][..classes];
+            for ((due, passed), share) in self.due.iter_mut().zip(passed).zip(routing.shares(e)) {
+                *due += passed * share;
+            }
+        }
         let mut moved = 0.0_f64;
-        for (p, cell) in cells.enumerate() {
-            let rate = self.inflow(node, p, cell);
-            moved = moved.max((rate - self.incoming[cell]).abs());
-            self.incoming[cell] = rate;
+        for (rate, due) in self.incoming[cells].iter_mut().zip(&self.due) {
+            moved = moved.max((due - *rate).abs());
+            *rate = *due;
         }
         moved
-    }
-
-    fn inflow(&self, node: usize, class: usize, cell: usize) -> f64 {
-        let (routing, classes) = (&self.network.routing, self.network.routing.classes());
-        let from = |e| self.outgoing[routing.caller(e) * classes + class];
-        let calls = routing.into(node).map(|e| from(e) * routing.share[e * classes + class]);
-        self.network.entry[cell] + calls.sum::<f64>()
     }
 
     /// s̄ and o of one service from its λ.
@@ -135,8 +137,13 @@ impl Run<'_> {
     fn in_place(&mut self, part: &[u32]) -> f64 {
         let mut moved = 0.0_f64;
         for &node in part {
-            moved = moved.max(self.receive(node as usize));
-            self.respond(node as usize);
+            let change = self.receive(node as usize);
+            // A service whose input stands still to the last digit has nothing new to say. What
+            // it said before the first round is 0, which is right for an input of 0.
+            if change > 0.0 {
+                self.respond(node as usize);
+                moved = moved.max(change);
+            }
         }
         moved
     }
@@ -179,15 +186,9 @@ impl Run<'_> {
         part.iter().flat_map(rates).fold(0.0, |most: f64, rate| most.max(*rate))
     }
 
-    /// How far the equations are missed, over all services.
-    fn residual(&self) -> f64 {
-        let classes = self.network.routing.classes();
-        let (mut missed, mut most) = (0.0_f64, f64::MIN_POSITIVE);
-        for (cell, &rate) in self.incoming.iter().enumerate() {
-            let due = self.inflow(cell / classes, cell % classes, cell);
-            missed = missed.max((due - rate).abs());
-            most = most.max(rate);
-        }
-        missed / most
+    /// How far the equations are missed, over all services. Leaves λ as they demand it.
+    fn residual(&mut self) -> f64 {
+        let missed = (0..self.network.nodes.len()).fold(0.0_f64, |m, n| m.max(self.receive(n)));
+        missed / self.incoming.iter().fold(f64::MIN_POSITIVE, |m, rate| m.max(*rate))
     }
 }
