@@ -116,7 +116,7 @@ pub struct Lowered {
     pub node: usize,
     /// The class.
     pub class: usize,
-    /// The part of its calls on the loop that was taken away.
+    /// The part of each of its calls that was taken away.
     pub epsilon: f64,
 }
 

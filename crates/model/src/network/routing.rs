@@ -25,8 +25,8 @@ pub struct Routing {
     nodes: usize,
     classes: usize,
     /// Edges into node i are `into[i]..into[i + 1]`.
-    into: Box<[usize]>,
-    source: Box<[u32]>,
+    pub(super) into: Box<[usize]>,
+    pub(super) source: Box<[u32]>,
     /// Edge e of class p: `share[e * classes + p]`.
     pub(super) share: Box<[f64]>,
     /// Edges out of node i are those that `leaving[out[i]..out[i + 1]]` names.

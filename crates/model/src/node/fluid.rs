@@ -65,7 +65,8 @@ impl Fluid {
             let next = if step >= low && step <= high { step } else { low + 0.5 * (high - low) };
             let moved = (next - u).abs();
             u = next;
-            if moved <= 2.0 * f64::EPSILON * u {
+            // The next step would be about the square of this one.
+            if moved <= 1e-11 * u {
                 break;
             }
         }
