@@ -2,7 +2,7 @@
 //! service, hidden capacity where it has a closed form.
 //!
 //! A routing matrix becomes a [`Network`](crate::network::Network). Call trees are solved as such
-//! ([`tree`]): steps run one after another, a failed step ends its caller's attempt, and a retry
+//! (`tree.rs`): steps run one after another, a failed step ends its caller's attempt, and a retry
 //! repeats everything below the call that is retried.
 //!
 //! Both readings know rejection and failure, and no time: an attempt that waits is served. Where
@@ -95,7 +95,7 @@ pub enum SolveError {
 /// # Errors
 /// A load of zero, or a routing matrix whose loops lose no requests.
 pub fn solve(system: &System) -> Result<Solved, SolveError> {
-    if !(system.total_load() > 0.0) {
+    if system.total_load() <= 0.0 {
         return Err(SolveError::NoLoad);
     }
     let mut solved = match &system.work {

@@ -277,3 +277,21 @@ fn single_node_matches_the_model() {
     let result = simulate(NODE, &[]);
     rejects(&result, 0.32, 0.68, 0.01);
 }
+
+/// The routing chain of the literature, solved, and beside the simulator.
+#[test]
+#[ignore = "slow: runs in release with cargo xtask test"]
+fn hotel_reservation_as_a_chain_is_what_the_model_says() {
+    let chain = "examples/hotel-reservation-routes.yaml";
+    for (limit, high, low) in [("{high: 5, low: 1}", 0.161, 0.608), ("5", 0.533, 0.533)] {
+        let set = format!("policies.default.retry.limit={limit}");
+        let result = run("solve", chain, &[&set], &["--against-sim"]);
+        let rejection = |class: &str| number(&result, &format!("/classes/{class}/rejection"));
+        near("high", rejection("high"), high, 5e-4);
+        near("low", rejection("low"), low, 5e-4);
+        // A bucket with a burst is not the fluid: the favoured class does a little worse.
+        let off = |class: &str| number(&result, &format!("/simulated/classes/{class}/difference"));
+        near("high against the simulator", off("high"), 0.0, 0.025);
+        near("low against the simulator", off("low"), 0.0, 0.01);
+    }
+}

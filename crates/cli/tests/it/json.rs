@@ -53,6 +53,21 @@ const SIMULATE: &[(&str, &str)] = &[
     ("series", "object"),
 ];
 
+/// What `solve --json` promises.
+const SOLVE: &[(&str, &str)] = &[
+    ("classes.*.rejection", "number"),
+    ("classes.*.completion", "number"),
+    ("services.*.s", "number"),
+    ("services.*.attempts_rps", "object"),
+    ("services.*.amplification", "number"),
+    ("calls_per_request", "number"),
+    ("calls_per_success", "number"),
+    ("floor_calls_per_request", "number"),
+    ("unique", "boolean"),
+    ("iterations", "integer"),
+    ("residual", "number"),
+];
+
 /// In both: enough to make the result again.
 const PROVENANCE: &[(&str, &str)] = &[
     ("system", "string"),
@@ -284,4 +299,22 @@ fn what_callers_hold_back_is_listed() {
     assert!(refused("client -> db", "admission") > 1000, "{controls:?}");
     assert!(refused("client -> db", "pushback") > 0, "{controls:?}");
     assert!(refused("db", "admission") > 0, "{controls:?}");
+}
+
+#[test]
+fn solve_keeps_its_promise() {
+    let quick = "experiment.replications=2";
+    let file = "examples/retry-storm.yaml";
+    let result = run(&["solve", file, "--against-sim", "--quiet", "--set", quick]);
+    for (path, kind) in SOLVE.iter().chain(PROVENANCE) {
+        let found = at(&result, path);
+        assert!(!found.is_empty(), "no {path}");
+        assert!(found.iter().all(|v| is(v, kind)), "{path}: {found:?}");
+    }
+    assert!(result["services"]["db"]["utilisation"].is_number());
+    assert!(result["simulated"]["classes"]["default"]["difference"].is_number());
+    let swept = run(&["solve", "examples/retry-storm.yaml", "--sweep", "load=100..200:50"]);
+    assert_eq!(swept["points"].as_array().map(Vec::len), Some(3));
+    assert_eq!(swept["points"][2]["at"][0], "load=200/s");
+    assert!(swept["points"][2]["hidden_rps"].is_number());
 }

@@ -46,7 +46,7 @@ fn help() {
     holds("help", &["--help"]);
     holds("help-short", &["-h"]);
     holds("help-version", &["--version"]);
-    for command in ["headroom", "simulate", "check", "controls", "schema"] {
+    for command in ["headroom", "simulate", "solve", "check", "controls", "schema"] {
         holds(&format!("help-{command}"), &[command, "--help"]);
     }
     holds("help-no-command", &[]);
@@ -130,4 +130,39 @@ fn controls() {
     for text in ["policies.NAME.retry.budget", "token-bucket", "class-limits", "lever"] {
         assert!(listed.contains(text), "{text}\n{listed}");
     }
+}
+
+#[test]
+fn solve() {
+    let routes = "examples/hotel-reservation-routes.yaml";
+    holds("solve-routes", &["solve", routes]);
+    holds("solve-storm", &["solve", "examples/retry-storm.yaml"]);
+    holds(
+        "solve-sweep",
+        &[
+            "solve",
+            routes,
+            "--sweep",
+            "load.low=50..250:100",
+            "--vary",
+            "policies.default.retry.limit={high: 5, low: 1},5",
+        ],
+    );
+    holds("solve-sweep-wrong", &["solve", routes, "--sweep", "load.low=50"]);
+    holds("solve-sweep-nowhere", &["solve", routes, "--sweep", "load.lou=50..250:100"]);
+    holds(
+        "solve-radius",
+        &[
+            "solve",
+            routes,
+            "--set",
+            "routes.all.profile={search: 100%}",
+            "--set",
+            "routes.all.frontend={search: 100%}",
+        ],
+    );
+    holds(
+        "solve-no-load",
+        &["solve", "examples/retry-storm.yaml", "--set", "load={steps: [{at: 0s, rate: 0/s}]}"],
+    );
 }

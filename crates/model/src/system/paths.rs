@@ -32,6 +32,13 @@ pub(super) fn fill(system: &System, solved: &mut Solved) {
             .push("there are too many ways to follow for hidden capacity; simulate".to_owned());
         return;
     }
+    let minimum = |kind: &str| ["deposit", "finagle", "tower", "linkerd"].contains(&kind);
+    if system.policies.edges.iter().any(|e| minimum(e.policy.budget.kind)) {
+        solved.notes.push(
+            "a budget's minimum per second is not in the closed form: it lowers hidden capacity by about that much"
+                .to_owned(),
+        );
+    }
     for (i, service) in system.services.iter().enumerate() {
         let Some((paths, timeout)) = ways.paths.remove(&i) else { continue };
         let visits: f64 = paths.iter().map(|p| p.visits).sum();
@@ -94,7 +101,10 @@ impl Ways<'_> {
             let visits = visits * call.chance * f64::from(call.times.max(1)) * miss;
             let mut calls = calls.to_vec();
             calls.push(bound(&policy));
-            let own = policy.timeout.filter(|_| !policy.deadline_travels).map(|t| t.as_secs_f64());
+            let own = policy
+                .timeout
+                .filter(|_| !policy.deadline_travels)
+                .map(damper_control::Nanos::as_secs_f64);
             let patience = match (own, patience) {
                 (Some(a), Some(b)) => Some(f64::min(a, b)),
                 (a, b) => a.or(b),
@@ -122,11 +132,19 @@ fn bound(policy: &Policy) -> Bound {
     let share = |i: usize| budget.parameters.get(i).copied().unwrap_or(0.0) / 100.0;
     match budget.kind {
         "none" => Bound::Limit(limit),
-        // Retries as a share r of all that is in flight, themselves included: r / (1 - r).
-        "envoy" | "ratio" => Bound::Ratio { limit, ratio: share(0) },
-        "google" => Bound::Ratio { limit, ratio: share(0) / (1.0 - share(0)).max(1e-9) },
-        "deposit" | "finagle" | "tower" | "linkerd" => Bound::Ratio { limit, ratio: share(0) },
-        // Emptied by failures, by a number per minute, or cut: nothing is left in the long run.
+        // A share r of what is in flight, the retries themselves included.
+        "envoy" | "ratio" | "google" => Bound::Ratio { limit, ratio: part(share(0), 1.0) },
+        // The same where a retry counts twice on the side of the requests.
+        "failsafe" => Bound::Ratio { limit, ratio: part(share(0), 2.0) },
+        "deposit" => Bound::Ratio { limit, ratio: share(0) },
+        // Emptied by failures, fed by successes alone, or a number per minute: while everything
+        // fails nothing is left, but for a minimum per second.
         _ => Bound::Bucket,
     }
+}
+
+/// Retries for each first attempt where they are the share r of all: r / (1 - n r).
+fn part(share: f64, n: f64) -> f64 {
+    let rest = 1.0 - n * share;
+    if rest > 0.0 { share / rest } else { f64::INFINITY }
 }

@@ -48,11 +48,11 @@ fn range(file: &SystemFile, text: &str) -> anyhow::Result<Vec<String>> {
     let (Some(from), Some(to), Some(step)) = (number(from), number(to), number(step)) else {
         bail!(wrong());
     };
-    if !(step > 0.0 && to >= from) {
+    if step <= 0.0 || to < from {
         bail!("{}: the step must be above zero, and TO not below FROM", wrong());
     }
     let steps = ((to - from) / step + 1e-9).floor();
-    if !(steps < MOST as f64) {
+    if steps >= MOST as f64 {
         bail!("{steps:.0} points are too many; at most {MOST}");
     }
     let at = |i: usize, unit: &str| {
