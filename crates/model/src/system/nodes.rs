@@ -4,16 +4,17 @@ use damper_system::System;
 use damper_system::model::Service;
 
 use super::Solved;
-use crate::node::{Finite, Fluid, Mixed, Node};
+use crate::node::{Finite, Fluid, Node};
 
-/// How a service rejects: a rate limit is the fluid model, a queue with an end the mixed one, and
-/// a queue without an end rejects nothing.
+/// How a service rejects: a rate limit is the fluid model, a queue with an end M/M/c/K, and a queue
+/// without an end rejects nothing. (The mixed model of the publication is an approximation of
+/// M/M/c/K that is cheaper above capacity, and not monotone where classes share a service.)
 pub(super) fn of(service: &Service) -> Node {
     if let Some(limit) = service.rate_limit {
         return Fluid::try_new(limit.rate).map_or(Node::Unlimited, Node::Fluid);
     }
     let queue = shape(service).and_then(|(capacity, workers, places)| {
-        Mixed::try_new(capacity, workers, places).map(Node::Mixed)
+        Finite::try_new(capacity, workers, places).map(Node::Finite)
     });
     queue.unwrap_or(Node::Unlimited)
 }
@@ -36,9 +37,8 @@ pub(super) fn blocking(service: &Service, attempts: f64) -> f64 {
     let Some((capacity, workers, places)) = shape(service) else {
         return 0.0;
     };
-    let queue = Finite::try_new(capacity, workers, places)
-        .map_or(0.0, |node| node.blocking(attempts.min(capacity)).probability());
-    queue.max(fluid(capacity))
+    Finite::try_new(capacity, workers, places)
+        .map_or(0.0, |node| node.blocking(attempts).probability())
 }
 
 /// What a reader has to know about the services.

@@ -139,6 +139,26 @@ policies: {db: {retry: {limit: {high: 5, low: 1}, on: [rejected]}}}
     near(s.services[0].utilisation.unwrap(), 1.0, 1e-9);
 }
 
+/// M/M/1/5 of the reference: two equal classes, k = (5, 1), μ = 1; as a tree and as a matrix.
+#[test]
+fn a_queue_with_an_end_is_a_finite_queue() {
+    for (load, s) in [(0.475, 0.275_683), (0.525, 0.402_124)] {
+        for work in ["requests: {r: {calls: [db]}}", "routes: {all: {entry: {db: 100%}}}"] {
+            let solved = solved(&format!(
+                "
+damper: 1
+classes: [high, low]
+services: {{db: {{workers: 1, service_time: {{dist: exponential, mean: 1s}}, queue: 4}}}}
+load: {{high: {load}/s, low: {load}/s}}
+{work}
+policies: {{db: {{retry: {{limit: {{high: 5, low: 1}}, on: [rejected]}}}}}}
+"
+            ));
+            near(solved.services[0].s, s, 5e-7);
+        }
+    }
+}
+
 #[test]
 fn no_load_is_an_error_and_overload_without_an_end_is_said() {
     let over = solved(
