@@ -26,9 +26,10 @@ fn shape(service: &Service) -> Option<(f64, u32, u64)> {
     Some((capacity, workers.saturating_mul(instances), places))
 }
 
-/// The probability that a service rejects an attempt when this many come per second, retries
-/// included.
-pub(super) fn blocking(service: &Service, attempts: f64) -> f64 {
+/// The probability that a service rejects an attempt when this many come per second, `requests`
+/// first ones and their retries. It agrees with [`of`]: whether the mixed model takes the queue or the
+/// fluid depends on the first ones alone.
+pub(super) fn blocking(service: &Service, attempts: f64, requests: f64) -> f64 {
     let fluid = |capacity: f64| if attempts > capacity { 1.0 - capacity / attempts } else { 0.0 };
     if let Some(limit) = service.rate_limit {
         return fluid(limit.rate);
@@ -36,9 +37,14 @@ pub(super) fn blocking(service: &Service, attempts: f64) -> f64 {
     let Some((capacity, workers, places)) = shape(service) else {
         return 0.0;
     };
-    let queue = Finite::try_new(capacity, workers, places)
-        .map_or(0.0, |node| node.blocking(attempts.min(capacity)).probability());
-    queue.max(fluid(capacity))
+    let queue = |load: f64| {
+        Finite::try_new(capacity, workers, places)
+            .map_or(0.0, |node| node.blocking(load).probability())
+    };
+    if requests <= capacity {
+        return queue(attempts);
+    }
+    queue(attempts * capacity / requests).max(fluid(capacity))
 }
 
 /// What a reader has to know about the services.

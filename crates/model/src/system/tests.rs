@@ -139,6 +139,28 @@ policies: {db: {retry: {limit: {high: 5, low: 1}, on: [rejected]}}}
     near(s.services[0].utilisation.unwrap(), 1.0, 1e-9);
 }
 
+/// Below capacity with its retries above it, where the fluid would do; above capacity by either part.
+#[test]
+fn a_single_queue_agrees_with_its_node() {
+    for (places, load) in [(5, 0.5), (5, 0.95), (5, 1.0), (5, 1.05), (5, 2.0), (20, 0.99)] {
+        let each = load / 2.0;
+        let text = format!(
+            "
+damper: 1
+classes: [high, low]
+services: {{db: {{workers: 1, service_time: 1s, queue: {}}}}}
+load: {{high: {each}/s, low: {each}/s}}
+requests: {{r: {{calls: [db]}}}}
+policies: {{db: {{retry: {{limit: {{high: 5, low: 1}}, on: [rejected]}}}}}}
+",
+            places - 1
+        );
+        let node = crate::node::Mixed::try_new(1.0, 1, places).unwrap();
+        let expected = crate::node::NodeModel::rejection(&node, &[each, each], &[5, 1]);
+        near(solved(&text).services[0].s, expected.probability(), 1e-12);
+    }
+}
+
 #[test]
 fn no_load_is_an_error_and_overload_without_an_end_is_said() {
     let over = solved(

@@ -27,6 +27,15 @@ struct Flow {
     completion: Vec<f64>,
     /// Attempts per second, by service and class.
     attempts: Vec<Vec<f64>>,
+    /// Those among them that are no retries of the same call, by service.
+    requests: Vec<f64>,
+}
+
+impl Flow {
+    /// The probability that a service rejects an attempt at its load.
+    fn blocking(&self, system: &System, i: usize) -> f64 {
+        nodes::blocking(&system.services[i], self.attempts[i].iter().sum(), self.requests[i])
+    }
 }
 
 pub(super) fn solve(system: &System, types: &[RequestType]) -> Solved {
@@ -53,9 +62,7 @@ pub(super) fn solve(system: &System, types: &[RequestType]) -> Solved {
         flow.completion.iter().zip(&system.load).map(|(c, l)| c * l.mean()).sum::<f64>() / load;
     let per_request = calls(&flow);
     // At rest every service agrees with the blocking at its load.
-    let residual = (0..n)
-        .map(|i| (nodes::blocking(&system.services[i], sum(&flow.attempts[i])) - s[i]).abs())
-        .fold(0.0, f64::max);
+    let residual = (0..n).map(|i| (flow.blocking(system, i) - s[i]).abs()).fold(0.0, f64::max);
     Solved {
         classes: flow
             .completion
@@ -92,12 +99,10 @@ pub(super) fn solve(system: &System, types: &[RequestType]) -> Solved {
 
 /// s̄ of one service where its blocking agrees with its load, all others as they are.
 fn settle(system: &System, types: &[RequestType], s: &mut [f64], i: usize) -> f64 {
-    let service = &system.services[i];
     let before = s[i];
     let mut excess = |x: f64| {
         s[i] = x;
-        let attempts: f64 = flow(system, types, s).attempts[i].iter().sum();
-        nodes::blocking(service, attempts) - x
+        flow(system, types, s).blocking(system, i) - x
     };
     let (mut low, mut high) = (0.0, 1.0);
     if excess(0.0) <= 0.0 {
@@ -124,9 +129,11 @@ fn flow_of(system: &System, types: &[RequestType], s: &[f64], healthy: bool) -> 
     let mut flow = Flow {
         completion: vec![0.0; classes],
         attempts: vec![vec![0.0; classes]; system.services.len()],
+        requests: vec![0.0; system.services.len()],
     };
     for class in 0..classes {
-        let mut walk = Walk { system, s, class, healthy, attempts: &mut flow.attempts };
+        let (attempts, requests) = (&mut flow.attempts, &mut flow.requests);
+        let mut walk = Walk { system, s, class, healthy, attempts, requests };
         let rate = system.load[class].mean();
         for kind in types {
             let share = kind.share[class];
@@ -143,6 +150,7 @@ struct Walk<'a> {
     class: usize,
     healthy: bool,
     attempts: &'a mut [Vec<f64>],
+    requests: &'a mut [f64],
 }
 
 impl Walk<'_> {
@@ -204,6 +212,7 @@ impl Walk<'_> {
         let tries = geometric(retried, limit);
         let sent = rate * miss * tries;
         self.attempts[server][self.class] += sent;
+        self.requests[server] += rate * miss;
         let worked = sent * (1.0 - rejected) * (1.0 - breaks);
         self.steps(Caller::Service(service_id(server)), &call.steps, worked);
         (1.0 - miss) + miss * (good * tries).min(1.0)
