@@ -126,6 +126,8 @@ fn amplification_by_tiers() {
         assert_eq!(service.amplification, expected);
     }
     assert_eq!(layers.classes[0].completion, 0.0);
+    // None of them has a capacity.
+    assert!(layers.calls_per_request == 0.0 && layers.calls_per_request.is_sign_positive());
 }
 
 #[test]
