@@ -27,9 +27,10 @@ struct Example {
 
 /// What writes pages when it is told to: tests that compare them otherwise. One after the other,
 /// since some read what others write.
-const WRITERS: [&str; 3] = [
+const WRITERS: [&str; 4] = [
     "test --package damper-control --test pages -- --test-threads 1",
     "test --package damper-system --test it docs:: -- --test-threads 1",
+    "test --package damper-model --test approximations",
     "test --release --package damper-sim --test compared -- --ignored",
 ];
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use damper_control::Outcome;
 use damper_system::System;
 use damper_system::model::{Caller, OnAbandon, Policy, ServiceId, Step, Target, Work};
 
@@ -24,7 +25,7 @@ pub(super) fn fill(system: &System, solved: &mut Solved) {
     for kind in types {
         let share: f64 =
             kind.share.iter().zip(&system.load).map(|(s, l)| s * l.mean()).sum::<f64>() / total;
-        ways.steps(Caller::Client, &kind.steps, share, &[], None);
+        ways.steps(Caller::Client, &kind.steps, share, &[], 1.0, None);
     }
     if ways.count >= MOST {
         solved
@@ -40,10 +41,9 @@ pub(super) fn fill(system: &System, solved: &mut Solved) {
         );
     }
     for (i, service) in system.services.iter().enumerate() {
-        let Some((paths, timeout)) = ways.paths.remove(&i) else { continue };
+        let Some(Way { paths, timeout, worst }) = ways.paths.remove(&i) else { continue };
         let visits: f64 = paths.iter().map(|p| p.visits).sum();
-        let worst: f64 =
-            paths.iter().map(|p| p.visits * crate::hidden::multiplication(&p.calls)).sum();
+        let worst: f64 = worst.iter().map(|(visits, tries)| visits * tries).sum();
         solved.services[i].worst_amplification = if visits > 0.0 { worst / visits } else { 1.0 };
         // A rate limit rejects at once, before any work.
         let (Some(capacity), true) = (service.capacity(), service.workers.is_some()) else {
@@ -74,8 +74,17 @@ struct Ways<'a> {
     system: &'a System,
     /// Ways to each service, and the shortest timeout of its callers in seconds; `None`: they
     /// wait for ever, or their deadline travels, so that nothing is done in vain.
-    paths: HashMap<usize, (Vec<Path>, Option<f64>)>,
+    paths: HashMap<usize, Way>,
     count: usize,
+}
+
+/// All ways to one service.
+#[derive(Default)]
+struct Way {
+    paths: Vec<Path>,
+    timeout: Option<f64>,
+    /// Visits, and what they multiply to if every attempt ends in a way that is retried.
+    worst: Vec<(f64, f64)>,
 }
 
 impl Ways<'_> {
@@ -85,6 +94,7 @@ impl Ways<'_> {
         steps: &[Step],
         visits: f64,
         calls: &[Bound],
+        tries: f64,
         patience: Option<f64>,
     ) {
         for call in steps.iter().flatten() {
@@ -100,7 +110,8 @@ impl Ways<'_> {
             };
             let visits = visits * call.chance * f64::from(call.times.max(1)) * miss;
             let mut calls = calls.to_vec();
-            calls.push(bound(&policy));
+            calls.push(bound(&policy, &[Outcome::TimedOut]));
+            let tries = tries * bound(&policy, &FAILURES).attempts();
             let own = policy
                 .timeout
                 .filter(|_| !policy.deadline_travels)
@@ -110,22 +121,28 @@ impl Ways<'_> {
                 (a, b) => a.or(b),
             };
             let entry = self.paths.entry(server.0 as usize).or_default();
-            entry.0.push(Path { visits, calls: calls.clone() });
-            entry.1 = match (entry.1, patience) {
+            entry.paths.push(Path { visits, calls: calls.clone() });
+            entry.worst.push((visits, tries));
+            entry.timeout = match (entry.timeout, patience) {
                 (Some(a), Some(b)) => Some(f64::min(a, b)),
                 (a, b) => a.or(b),
             };
             let below = Caller::Service(ServiceId(server.0));
-            self.steps(below, &call.steps, visits, &calls, patience);
+            self.steps(below, &call.steps, visits, &calls, tries, patience);
         }
     }
 }
 
-/// What bounds the retries of a call while everything below it fails.
-fn bound(policy: &Policy) -> Bound {
+/// Ends that a retry can follow.
+const FAILURES: [Outcome; 5] =
+    [Outcome::Rejected, Outcome::TimedOut, Outcome::Failed, Outcome::FailedBelow, Outcome::Shed];
+
+/// What bounds the retries of a call while everything below it ends in one of these ways.
+fn bound(policy: &Policy, ends: &[Outcome]) -> Bound {
     let limit = policy.retry.limits.max();
-    let on = policy.retry.on.contains(damper_control::Outcome::TimedOut) && policy.idempotent;
-    if !on {
+    let on = policy.retry.on;
+    let on = if policy.idempotent { on } else { on.for_unsafe_calls() };
+    if !ends.iter().any(|end| on.contains(*end)) {
         return Bound::Limit(0);
     }
     let budget = &policy.budget;

@@ -1,3 +1,5 @@
+mod examples;
+
 use damper_system::SystemFile;
 
 use super::*;

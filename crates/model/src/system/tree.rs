@@ -47,8 +47,10 @@ pub(super) fn solve(system: &System, types: &[RequestType]) -> Solved {
     let sum = |rows: &[f64]| rows.iter().sum::<f64>();
     let load = system.total_load();
     let limited = |i: &usize| system.services[*i].capacity().is_some();
-    let calls =
-        |flow: &Flow| (0..n).filter(limited).map(|i| sum(&flow.attempts[i])).sum::<f64>() / load;
+    // An empty sum of floats is -0.
+    let calls = |flow: &Flow| {
+        (0..n).filter(limited).map(|i| sum(&flow.attempts[i])).fold(0.0, |a, b| a + b) / load
+    };
     let good: f64 =
         flow.completion.iter().zip(&system.load).map(|(c, l)| c * l.mean()).sum::<f64>() / load;
     let per_request = calls(&flow);

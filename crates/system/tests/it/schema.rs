@@ -22,8 +22,9 @@ fn accepts_good_files() {
     let validator = validator();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files");
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/model");
     let mut files = 0;
-    for folder in [folder, examples] {
+    for folder in [folder, examples, model] {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|e| e == "yaml") {
