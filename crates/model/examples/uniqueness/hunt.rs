@@ -22,7 +22,7 @@ const HARDLY: f64 = 1e-4;
 
 const OPTIONS: Options = Options { tolerance: 1e-13, rounds: 50_000, method: Method::InPlace };
 const PLAIN: Options = Options { method: Method::Plain, ..OPTIONS };
-const EXACT: Options = Options { tolerance: 1e-15, rounds: 200_000, method: Method::Plain };
+const EXACT: Options = Options { tolerance: 1e-14, rounds: 200_000, method: Method::Plain };
 
 /// What came of some cases. Does not depend on how they were split.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -129,7 +129,17 @@ fn one_network(
         }
         let distance = distance(first.rates(), other.rates());
         if distance > DIFFERENT {
-            let Some(distance) = confirmed(network, first.rates(), other.rates())? else {
+            // What one start has shown to be a solution need not be shown again, which takes long.
+            let known = tally
+                .found
+                .first()
+                .is_some_and(|found| self::distance(&found.other, other.rates()) <= DIFFERENT);
+            let confirmed = if known {
+                Some(distance)
+            } else {
+                confirmed(network, first.rates(), other.rates())?
+            };
+            let Some(distance) = confirmed else {
                 tally.dismissed += 1;
                 continue;
             };
