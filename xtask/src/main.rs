@@ -11,6 +11,7 @@ mod process;
 mod rules;
 mod steps;
 mod test;
+mod uniqueness;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,8 @@ enum Task {
     /// Write what is generated in docs/: pages of the controls, tables of the system file, and the
     /// comparison of the controls, which takes minutes
     Docs,
+    /// Look for a network with loops that has two solutions
+    Uniqueness(uniqueness::Arguments),
     /// Measure Damper beside other tools, in one run on this machine
     Compare {
         #[command(subcommand)]
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Task::Test { only } => test::run_task(&only),
         Task::Ci => ci::run_task(),
         Task::Docs => docs::rewrite(),
+        Task::Uniqueness(arguments) => uniqueness::run_task(&arguments),
         Task::Compare { what: Compare::Sim(arguments) } => compare::sim::run(&arguments),
         Task::Compare { what: Compare::Control(arguments) } => {
             compare::control::run_task(&arguments)

@@ -14,7 +14,9 @@ pub enum Uniqueness {
     /// ‖F‖∞ < 1/(P-1): what any service passes on to its loop, in any of the P classes.
     SmallRows,
     /// None of the known conditions holds. That does not mean that there are several: about 60
-    /// million published searches found none.
+    /// million published searches found none. But there can be: `cargo xtask uniqueness` finds
+    /// networks with two, down to two services and two classes, where a service calls several
+    /// (rows of the routing that add up to more than 1).
     NotGuaranteed,
 }
 
