@@ -121,7 +121,7 @@ fn convert_solution(system: &System, solved: &Solved) -> out::Solution {
         Uniqueness::SharedRouting => (true, "at most two classes share their routes"),
         Uniqueness::SmallRows => (true, "every service passes on little to its loop"),
         Uniqueness::NotGuaranteed => {
-            (false, "no known condition holds; no counterexample is known")
+            (false, "no known condition holds; no system of this kind with two is known")
         }
     };
     out::Solution {

@@ -2,7 +2,7 @@
 //!
 //! Beyond the known conditions nobody has proven that the equations of a network have one solution
 //! only; about 60 million published searches with fewer than 10 classes found no other (DiffTry,
-//! arXiv 2610.20567). This one does, in a few of ten thousand networks in which a service calls
+//! arXiv 2610.20567). This one does, in about nine of ten thousand networks in which a service calls
 //! several; `hunt/tests.rs` has the smallest. `cargo xtask uniqueness --cases N` runs N of ours. A case is one start of
 //! one network; there are 100 starts of each. The cases of a seed are the same on every machine,
 //! for any number of threads, and in however many runs.
