@@ -90,10 +90,10 @@ impl FinagleBudget {
         let (deposit, withdraw) =
             if ratio == 0.0 { (0, 1) } else { (1000, i64::from((SCALE / ratio) as i32)) };
         let seconds = (ttl.0 / 1_000_000_000) as i64;
-        valid.then_some(Self {
+        valid.then(|| Self {
             deposit,
             withdraw,
-            reserve: (i64::from(min_per_second) * seconds).saturating_mul(withdraw),
+            reserve: i64::from(min_per_second).saturating_mul(seconds).saturating_mul(withdraw),
             window: ttl.0 / MILLI / (CLOSED as u64 + 1),
             writer: 0,
             closed: [0; CLOSED],

@@ -93,7 +93,7 @@ impl GrpcTokenBucket {
         let ratio = (token_ratio * f64::from(MILLI) + 1e-6) as u32;
         let valid =
             (1..=1000).contains(&max_tokens) && ratio > 0 && (0.0..=1000.0).contains(&token_ratio);
-        valid.then_some(Self {
+        valid.then(|| Self {
             tokens: max_tokens * MILLI,
             max: max_tokens * MILLI,
             ratio,

@@ -173,10 +173,10 @@ impl TpsBudget {
             (1000, (1000.0 / ratio) as i64)
         };
         let seconds = (ttl.0 / 1_000_000_000) as i64;
-        valid.then_some(Self {
+        valid.then(|| Self {
             deposit,
             withdraw,
-            reserve: (i64::from(min_per_second) * seconds).saturating_mul(withdraw),
+            reserve: i64::from(min_per_second).saturating_mul(seconds).saturating_mul(withdraw),
             window: ttl.0 / SLOTS as u64,
             slots: [0; SLOTS],
             writer: 0,
