@@ -123,6 +123,40 @@ policies:
     near(not.classes[0].completion, 0.5, 1e-12);
 }
 
+/// As deep and as wide as the reader allows: the work must not double with every level, nor grow
+/// with `times`.
+#[test]
+fn deep_trees_and_long_rows_end() {
+    let depth = 32;
+    let mut calls = format!("[s{}]", depth - 1);
+    for i in (0..depth - 1).rev() {
+        calls = format!("[{{s{i}: {calls}}}]");
+    }
+    let free: String = (0..depth - 1).map(|i| format!("s{i}: {{}}, ")).collect();
+    let deep = solved(&format!(
+        "
+damper: 1
+services: {{{free}s{}: {{rate_limit: 50/s}}}}
+load: 100/s
+requests: {{r: {{calls: {calls}}}}}
+policies: {{default: {{retry: {{limit: 1, on: [rejected]}}}}}}
+",
+        depth - 1
+    ));
+    near(deep.classes[0].completion, 0.5, 1e-9);
+    // A million calls in a row, of which the first that fails is the last.
+    let wide = solved(
+        "
+damper: 1
+services: {a: {}, b: {failure: 1%}}
+load: 10/s
+requests: {r: {calls: [{a: {times: 1000, calls: [{b: {times: 1000}}]}}]}}
+",
+    );
+    near(wide.services[1].attempts_rps[0], 10.0 / 0.01, 1e-6);
+    assert!(wide.classes[0].completion < 1e-300);
+}
+
 #[test]
 fn a_single_service_agrees_with_its_node() {
     // The table of the reference: λ 50 and 250, k 5 and 1, μ 150.

@@ -132,8 +132,8 @@ fn flow_of(system: &System, types: &[RequestType], s: &[f64], healthy: bool) -> 
         let rate = system.load[class].mean();
         for kind in types {
             let share = kind.share[class];
-            let success = walk.steps(Caller::Client, &kind.steps, rate * share);
-            flow.completion[class] += share * success;
+            walk.send(Caller::Client, &kind.steps, rate * share);
+            flow.completion[class] += share * walk.succeed(Caller::Client, &kind.steps);
         }
     }
     flow
@@ -147,29 +147,52 @@ struct Walk<'a> {
     attempts: &'a mut [Vec<f64>],
 }
 
+/// One call, as its caller sees it.
+struct Fate {
+    server: usize,
+    /// Share of the calls that no cache answers.
+    miss: f64,
+    /// Attempts for each that no cache answers.
+    tries: f64,
+    /// Share of the attempts that get to the steps below.
+    works: f64,
+    /// The probability that it succeeds.
+    success: f64,
+}
+
 impl Walk<'_> {
-    /// The steps of an attempt that gets to them `rate` times per second: the probability that
-    /// all succeed.
-    fn steps(&mut self, caller: Caller, steps: &[Step], rate: f64) -> f64 {
-        let mut so_far = 1.0;
+    /// The probability that all steps of an attempt succeed. It does not depend on the load, only
+    /// on how often services reject, so that it can be known before anything is sent.
+    fn succeed(&self, caller: Caller, steps: &[Step]) -> f64 {
+        steps.iter().map(|step| self.step(caller, step)).product()
+    }
+
+    fn step(&self, caller: Caller, step: &Step) -> f64 {
+        let all = |call: &Call| {
+            let once = self.fate(caller, call).success;
+            1.0 - call.chance * (1.0 - libm::pow(once, f64::from(call.times.max(1))))
+        };
+        step.iter().map(all).product()
+    }
+
+    /// Counts the attempts below an attempt that gets to its steps `rate` times per second.
+    fn send(&mut self, caller: Caller, steps: &[Step], rate: f64) {
+        let mut here = rate;
         for step in steps {
-            let here = rate * so_far;
             // Calls of one step are made whatever becomes of the others.
-            so_far *= step.iter().map(|call| self.call(caller, call, here)).product::<f64>();
+            for call in step {
+                let fate = self.fate(caller, call);
+                // Made in a row for as long as they succeed.
+                let made = call.chance * geometric(fate.success, call.times.max(1) - 1);
+                let sent = here * made * fate.miss * fate.tries;
+                self.attempts[fate.server][self.class] += sent;
+                self.send(Caller::Service(service_id(fate.server)), &call.steps, sent * fate.works);
+            }
+            here *= self.step(caller, step);
         }
-        so_far
     }
 
-    /// One call, made `times` in a row with some chance: the probability that it succeeds.
-    fn call(&mut self, caller: Caller, call: &Call, rate: f64) -> f64 {
-        let mut all = 1.0;
-        for _ in 0..call.times.max(1) {
-            all *= self.once(caller, call, rate * call.chance * all);
-        }
-        1.0 - call.chance * (1.0 - all)
-    }
-
-    fn once(&mut self, caller: Caller, call: &Call, rate: f64) -> f64 {
+    fn fate(&self, caller: Caller, call: &Call) -> Fate {
         let (server, miss) = match call.target {
             Target::Service(s) => (s.0 as usize, 1.0),
             // A warm cache answers what it holds.
@@ -178,42 +201,28 @@ impl Walk<'_> {
                 (cache.store.0 as usize, 1.0 - cache.hit_rate)
             }
         };
-        let service = &self.system.services[server];
-        let rejected = if self.healthy { 0.0 } else { self.s[server] };
-        let breaks = if self.healthy { 0.0 } else { service.failure };
-        // Attempts at the steps below depend on how often this is retried, which depends on
-        // whether they succeed: a first walk without a load finds out.
-        let below = self.dry(Caller::Service(service_id(server)), &call.steps);
-        let good = (1.0 - rejected) * (1.0 - breaks) * below;
-        let policy = self.system.edge(caller, call.target).map(|e| &e.policy);
-        let (mut retried, mut limit) = (0.0, 0);
-        if let Some(policy) = policy.filter(|_| !self.healthy) {
-            let on = if policy.idempotent {
-                policy.retry.on
-            } else {
-                policy.retry.on.for_unsafe_calls()
-            };
-            let works = 1.0 - rejected;
-            for (outcome, p) in [
-                (Outcome::Rejected, rejected),
-                (Outcome::Failed, works * breaks),
-                (Outcome::FailedBelow, works * (1.0 - breaks) * (1.0 - below)),
-            ] {
-                retried += if on.contains(outcome) { p } else { 0.0 };
-            }
-            limit = policy.retry.limits.limit(self.class as u8);
+        if self.healthy {
+            return Fate { server, miss, tries: 1.0, works: 1.0, success: 1.0 };
         }
-        let tries = geometric(retried, limit);
-        let sent = rate * miss * tries;
-        self.attempts[server][self.class] += sent;
-        let worked = sent * (1.0 - rejected) * (1.0 - breaks);
-        self.steps(Caller::Service(service_id(server)), &call.steps, worked);
-        (1.0 - miss) + miss * (good * tries).min(1.0)
-    }
-
-    /// The success of steps, without their load.
-    fn dry(&mut self, caller: Caller, steps: &[Step]) -> f64 {
-        self.steps(caller, steps, 0.0)
+        let rejected = self.s[server];
+        let accepted = 1.0 - rejected;
+        let breaks = self.system.services[server].failure;
+        let works = accepted * (1.0 - breaks);
+        let below = self.succeed(Caller::Service(service_id(server)), &call.steps);
+        let policy = self.system.edge(caller, call.target).map(|e| &e.policy);
+        let tries = policy.map_or(1.0, |policy| {
+            let on = policy.retry.on;
+            let on = if policy.idempotent { on } else { on.for_unsafe_calls() };
+            let ends = [
+                (Outcome::Rejected, rejected),
+                (Outcome::Failed, accepted * breaks),
+                (Outcome::FailedBelow, works * (1.0 - below)),
+            ];
+            let retried = ends.iter().filter(|(end, _)| on.contains(*end)).map(|(_, p)| p).sum();
+            geometric(retried, policy.retry.limits.limit(self.class as u8))
+        });
+        let success = (1.0 - miss) + miss * (works * below * tries).min(1.0);
+        Fate { server, miss, tries, works, success }
     }
 }
 
