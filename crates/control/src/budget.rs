@@ -17,6 +17,7 @@
 
 mod arb;
 mod aws;
+mod calls;
 mod deposit;
 mod envoy;
 mod failsafe;

@@ -21,6 +21,7 @@
 
 use rand_core::Rng;
 
+use super::calls::OpenCalls;
 use super::{Attempt, RetryBudget};
 use crate::entry::{Build, Entry, Kind, Parameter, Unit, whole};
 use crate::observe::{Observe, Reading};
@@ -31,13 +32,7 @@ use crate::{Nanos, Outcome};
 pub struct FailsafeBudget {
     max_rate: f64,
     min_concurrency: u32,
-    /// First attempts in flight.
-    firsts: u32,
-    /// Retries that wait or are in flight.
-    retries: u32,
-    /// Calls that may ask, at `instant` only.
-    undecided: u32,
-    instant: Nanos,
+    calls: OpenCalls,
     granted: u64,
     denied: u64,
 }
@@ -106,10 +101,7 @@ impl FailsafeBudget {
         (0.0..=100.0).contains(&max_rate).then_some(Self {
             max_rate: max_rate / 100.0,
             min_concurrency,
-            firsts: 0,
-            retries: 0,
-            undecided: 0,
-            instant: Nanos::ZERO,
+            calls: OpenCalls::NONE,
             granted: 0,
             denied: 0,
         })
@@ -118,26 +110,14 @@ impl FailsafeBudget {
     /// Open calls, and retries with a permit.
     #[inline]
     const fn executions(&self) -> u64 {
-        self.firsts as u64 + self.undecided as u64 + 2 * self.retries as u64
-    }
-
-    /// Closes the calls that have not asked at the instant of their end.
-    #[inline]
-    fn at(&mut self, now: Nanos) {
-        if now != self.instant {
-            self.instant = now;
-            self.undecided = 0;
-        }
+        self.calls.count() + self.calls.retries as u64
     }
 }
 
 impl RetryBudget for FailsafeBudget {
     #[inline]
     fn start(&mut self, now: Nanos, attempt: Attempt) {
-        self.at(now);
-        if !attempt.is_retry() {
-            self.firsts = self.firsts.saturating_add(1);
-        }
+        self.calls.start(now, attempt);
     }
 
     #[inline]
@@ -149,12 +129,7 @@ impl RetryBudget for FailsafeBudget {
         retryable: bool,
         _: &mut R,
     ) {
-        self.at(now);
-        let state = if attempt.is_retry() { &mut self.retries } else { &mut self.firsts };
-        *state = state.saturating_sub(1);
-        if retryable && outcome != Outcome::Success {
-            self.undecided = self.undecided.saturating_add(1);
-        }
+        self.calls.settle(now, attempt, outcome, retryable);
     }
 
     #[inline]
@@ -165,31 +140,25 @@ impl RetryBudget for FailsafeBudget {
         _: Outcome,
         _: &mut R,
     ) -> Option<u32> {
-        self.at(now);
-        // Whoever asks is open, also a caller whose clock moved between the end and the question.
-        self.undecided = self.undecided.max(1);
-        let rate = f64::from(self.retries) / self.executions() as f64;
-        self.undecided -= 1;
-        if self.retries >= self.min_concurrency && rate > self.max_rate {
-            self.denied += 1;
-            return None;
-        }
-        self.retries = self.retries.saturating_add(1);
-        self.granted += 1;
-        Some(1)
+        self.calls.ask(now);
+        let rate = f64::from(self.calls.retries) / self.executions() as f64;
+        let allowed = self.calls.retries < self.min_concurrency || rate <= self.max_rate;
+        self.calls.answer(allowed);
+        self.granted += u64::from(allowed);
+        self.denied += u64::from(!allowed);
+        allowed.then_some(1)
     }
 
     #[inline]
     fn cancel(&mut self, now: Nanos, _: u32) {
-        self.at(now);
-        self.retries = self.retries.saturating_sub(1);
+        self.calls.cancel(now);
     }
 }
 
 impl Observe for FailsafeBudget {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("executions", self.executions() as f64);
-        see("retries", f64::from(self.retries));
+        see("retries", f64::from(self.calls.retries));
         see("granted", self.granted as f64);
         see("denied", self.denied as f64);
     }
@@ -240,7 +209,11 @@ mod tests {
         }
         fail(&mut b, FIRST);
         assert!(!ask(&mut b), "4 / 16");
-        assert_eq!((b.retries, b.executions(), b.denied), (4, 15, 1), "denied, its call is closed");
+        assert_eq!(
+            (b.calls.retries, b.executions(), b.denied),
+            (4, 15, 1),
+            "denied, its call is closed"
+        );
         let mut none = FailsafeBudget::try_new(0.0, 0).unwrap();
         assert_eq!(grants(&mut none, 5), 1, "even 0 % grants one");
     }
@@ -260,14 +233,14 @@ mod tests {
         let mut b = failsafe();
         assert_eq!(grants(&mut b, 3), 3);
         b.start(Nanos::ZERO, RETRY);
-        assert_eq!((b.retries, b.executions()), (3, 6), "sending changes nothing");
+        assert_eq!((b.calls.retries, b.executions()), (3, 6), "sending changes nothing");
         b.settle(Nanos::ZERO, RETRY, Outcome::Success, true, &mut Zero);
-        assert_eq!((b.retries, b.executions()), (2, 4));
+        assert_eq!((b.calls.retries, b.executions()), (2, 4));
         b.cancel(Nanos::ZERO, 1);
-        assert_eq!((b.retries, b.executions()), (1, 2));
+        assert_eq!((b.calls.retries, b.executions()), (1, 2));
         // The caller left in the middle of the attempt: nobody will ask.
         b.settle(Nanos::ZERO, RETRY, Outcome::TimedOut, false, &mut Zero);
-        assert_eq!((b.retries, b.executions()), (0, 0));
+        assert_eq!((b.calls.retries, b.executions()), (0, 0));
     }
 
     #[test]
@@ -313,7 +286,7 @@ mod tests {
                     prop_assert!(within || retries < floor);
                     retries += 1;
                 }
-                prop_assert_eq!((b.retries, b.executions()), (retries, u64::from(firsts + 2 * retries)));
+                prop_assert_eq!((b.calls.retries, b.executions()), (retries, u64::from(firsts + 2 * retries)));
             }
         }
     }

@@ -26,6 +26,7 @@
 
 use rand_core::Rng;
 
+use super::calls::OpenCalls;
 use super::share::Share;
 use super::{Attempt, RetryBudget};
 use crate::entry::{Build, Entry, Kind, Parameter, Unit, whole};
@@ -37,13 +38,7 @@ use crate::{Nanos, Outcome};
 pub struct RatioBudget {
     share: Share,
     min_retry_concurrency: u32,
-    /// First attempts in flight.
-    firsts: u32,
-    /// Retries that wait or are in flight.
-    retries: u32,
-    /// Calls that may ask, at `instant` only.
-    undecided: u32,
-    instant: Nanos,
+    calls: OpenCalls,
     granted: u64,
     denied: u64,
 }
@@ -110,10 +105,7 @@ impl RatioBudget {
         Some(Self {
             share: Share::try_new(percent, 100.0)?,
             min_retry_concurrency,
-            firsts: 0,
-            retries: 0,
-            undecided: 0,
-            instant: Nanos::ZERO,
+            calls: OpenCalls::NONE,
             granted: 0,
             denied: 0,
         })
@@ -123,13 +115,13 @@ impl RatioBudget {
     #[inline]
     #[must_use]
     pub const fn open(&self) -> u64 {
-        self.firsts as u64 + self.retries as u64 + self.undecided as u64
+        self.calls.count()
     }
 
     /// Retries scheduled or in flight.
     #[must_use]
     pub const fn retries(&self) -> u32 {
-        self.retries
+        self.calls.retries
     }
 
     /// How many retries may be scheduled or in flight now.
@@ -138,24 +130,12 @@ impl RatioBudget {
     pub fn limit(&self) -> u64 {
         self.share.whole_of(self.open()).max(u64::from(self.min_retry_concurrency))
     }
-
-    /// Closes the calls that have not asked at the instant of their end.
-    #[inline]
-    fn at(&mut self, now: Nanos) {
-        if now != self.instant {
-            self.instant = now;
-            self.undecided = 0;
-        }
-    }
 }
 
 impl RetryBudget for RatioBudget {
     #[inline]
     fn start(&mut self, now: Nanos, attempt: Attempt) {
-        self.at(now);
-        if !attempt.is_retry() {
-            self.firsts = self.firsts.saturating_add(1);
-        }
+        self.calls.start(now, attempt);
     }
 
     #[inline]
@@ -167,12 +147,7 @@ impl RetryBudget for RatioBudget {
         retryable: bool,
         _: &mut R,
     ) {
-        self.at(now);
-        let state = if attempt.is_retry() { &mut self.retries } else { &mut self.firsts };
-        *state = state.saturating_sub(1);
-        if retryable && outcome != Outcome::Success {
-            self.undecided = self.undecided.saturating_add(1);
-        }
+        self.calls.settle(now, attempt, outcome, retryable);
     }
 
     #[inline]
@@ -183,32 +158,24 @@ impl RetryBudget for RatioBudget {
         _: Outcome,
         _: &mut R,
     ) -> Option<u32> {
-        self.at(now);
-        // Whoever asks is open, also a caller whose clock moved between the end and the question.
-        self.undecided = self.undecided.max(1);
-        let allowed = u64::from(self.retries) < self.limit();
-        self.undecided -= 1;
-        if allowed {
-            self.retries = self.retries.saturating_add(1);
-            self.granted += 1;
-            Some(1)
-        } else {
-            self.denied += 1;
-            None
-        }
+        self.calls.ask(now);
+        let allowed = u64::from(self.calls.retries) < self.limit();
+        self.calls.answer(allowed);
+        self.granted += u64::from(allowed);
+        self.denied += u64::from(!allowed);
+        allowed.then_some(1)
     }
 
     #[inline]
     fn cancel(&mut self, now: Nanos, _: u32) {
-        self.at(now);
-        self.retries = self.retries.saturating_sub(1);
+        self.calls.cancel(now);
     }
 }
 
 impl Observe for RatioBudget {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         see("open", self.open() as f64);
-        see("retries", f64::from(self.retries));
+        see("retries", f64::from(self.calls.retries));
         see("limit", self.limit() as f64);
         see("granted", self.granted as f64);
         see("denied", self.denied as f64);

@@ -97,7 +97,7 @@ fn is_exact_where_envoy_rounds_down() {
 #[test]
 fn states_of_a_call_by_hand() {
     let mut b = ratio(50.0, 0);
-    let state = |b: &RatioBudget| (b.firsts, b.retries, b.undecided, b.limit());
+    let state = |b: &RatioBudget| (b.calls.firsts, b.calls.retries, b.calls.undecided, b.limit());
     open(&mut b, 4);
     assert_eq!(state(&b), (4, 0, 0, 2));
     fail(&mut b, NOW, FIRST);
@@ -180,7 +180,7 @@ proptest! {
                 }
                 _ => {}
             }
-            prop_assert_eq!((b.firsts, b.retries, b.undecided), (firsts, retries, 0));
+            prop_assert_eq!((b.calls.firsts, b.calls.retries, b.calls.undecided), (firsts, retries, 0));
         }
     }
 
