@@ -1,0 +1,154 @@
+//! From the syntax of each language to the one [`Tree`]: one file for each.
+
+mod python;
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+use tree_sitter::{Node as Syntax, ParseOptions, Parser};
+
+use crate::language::Language;
+use crate::tree::{Builder, Id, Kind, Tree};
+
+/// Parsing stops after so many bytes' worth of steps without an end: a grammar can be slow on a
+/// text that is not of its language.
+const STEPS_PER_BYTE: usize = 64;
+
+thread_local! {
+    /// A parser is worth keeping: it holds its stacks.
+    static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
+}
+
+/// The tree of a text; `None` if it cannot be parsed within bounds.
+#[must_use]
+pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
+    let syntax = parse(language, text)?;
+    let root = syntax.root_node();
+    let mut builder = Builder::new(text);
+    let id = match language {
+        Language::Python => python::file(&mut builder, root),
+        _ => builder.add(root, Kind::Block(Vec::new())),
+    };
+    Some(builder.finish(id, root.has_error()))
+}
+
+fn parse(language: Language, text: &str) -> Option<tree_sitter::Tree> {
+    PARSER.with_borrow_mut(|parser| {
+        parser.set_language(&language.grammar()).ok()?;
+        let mut calls = 0_usize;
+        let most = 4096 + text.len().saturating_mul(STEPS_PER_BYTE) / 100;
+        let mut progress = |_: &tree_sitter::ParseState| {
+            calls += 1;
+            if calls > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let options = ParseOptions::new().progress_callback(&mut progress);
+        let bytes = text.as_bytes();
+        let tree = parser.parse_with_options(
+            &mut |at, _| bytes.get(at..).unwrap_or_default(),
+            None,
+            Some(options),
+        );
+        if tree.is_none() {
+            parser.reset();
+        }
+        tree
+    })
+}
+
+/// The named children of a piece of syntax, comments left out.
+fn named<'t>(at: Syntax<'t>) -> Vec<Syntax<'t>> {
+    let mut cursor = at.walk();
+    at.named_children(&mut cursor).filter(|child| !child.is_extra()).collect()
+}
+
+/// The children in a field.
+fn in_field<'t>(at: Syntax<'t>, field: &str) -> Vec<Syntax<'t>> {
+    let mut cursor = at.walk();
+    at.children_by_field_name(field, &mut cursor).filter(Syntax::is_named).collect()
+}
+
+/// Whether a child without a name, a keyword or a sign, is this.
+fn has_word(at: Syntax<'_>, word: &str) -> bool {
+    let mut cursor = at.walk();
+    at.children(&mut cursor).any(|child| !child.is_named() && child.kind() == word)
+}
+
+/// A number as every language writes it: `1_000`, `0x1F`, `5L`, `2.5f`, `1e3`.
+fn number(text: &str) -> Option<f64> {
+    let clean: String = text.chars().filter(|c| *c != '_' && *c != '\'').collect();
+    let lower = clean.to_ascii_lowercase();
+    for (prefix, radix) in [("0x", 16), ("0b", 2), ("0o", 8)] {
+        if let Some(digits) = lower.strip_prefix(prefix) {
+            let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+            return u64::from_str_radix(&digits[..end], radix).ok().map(|value| value as f64);
+        }
+    }
+    // The longest start that is a number; what follows is a suffix (`u64`, `L`, `f`, `m`, `n`).
+    let end = lower
+        .char_indices()
+        .take_while(|&(at, c)| {
+            c.is_ascii_digit()
+                || c == '.'
+                || (c == 'e'
+                    && lower[at + 1..]
+                        .starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c)))
+                || ("+-".contains(c) && at > 0 && lower[..at].ends_with('e'))
+        })
+        .map(|(at, c)| at + c.len_utf8())
+        .last()?;
+    lower[..end].trim_end_matches('.').parse().ok()
+}
+
+/// A text without its prefix and quotes. Escapes are kept as written: nothing asks for them.
+fn unquoted(text: &str) -> &str {
+    let body = text.trim_start_matches(|c: char| c.is_ascii_alphabetic() || c == '@' || c == '$');
+    for quote in ["\"\"\"", "'''", "\"", "'", "`"] {
+        if let Some(inner) = body.strip_prefix(quote) {
+            return inner.strip_suffix(quote).unwrap_or(inner);
+        }
+    }
+    text
+}
+
+/// Lowers every child with a name and keeps the results.
+fn each_child<'s>(
+    b: &mut Builder<'s>,
+    at: Syntax<'_>,
+    lower: fn(&mut Builder<'s>, Syntax<'_>) -> Id,
+) -> Vec<Id> {
+    named(at).into_iter().map(|child| lower(b, child)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_language() {
+        let cases = [
+            ("1_000", 1000.0),
+            ("0x1F", 31.0),
+            ("0b101", 5.0),
+            ("5L", 5.0),
+            ("2.5f", 2.5),
+            ("1e3", 1000.0),
+            ("2.5e-3", 0.0025),
+            ("100u64", 100.0),
+            ("3.", 3.0),
+            (".5", 0.5),
+            ("10n", 10.0),
+        ];
+        for (text, value) in cases {
+            assert_eq!(number(text), Some(value), "{text}");
+        }
+        assert_eq!(number("x"), None);
+        assert_eq!(number(""), None);
+    }
+
+    #[test]
+    fn quotes_go() {
+        for text in ["\"a\"", "'a'", "`a`", "r\"a\"", "b'a'", "\"\"\"a\"\"\"", "$\"a\"", "@\"a\""] {
+            assert_eq!(unquoted(text), "a", "{text}");
+        }
+    }
+}
