@@ -1,5 +1,7 @@
 //! From what the simulator knows to the result format. No arithmetic of its own.
 
+pub(crate) mod scan;
+
 use std::collections::BTreeMap;
 
 use damper_control::admission::AdmissionRule as _;

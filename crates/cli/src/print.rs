@@ -2,6 +2,7 @@
 
 mod bar;
 mod headroom;
+mod scan;
 mod simulate;
 mod solve;
 mod table;
@@ -13,6 +14,7 @@ use damper_system::Problems;
 use serde_json::Value;
 
 pub(crate) use headroom::headroom;
+pub(crate) use scan::scan;
 pub(crate) use simulate::simulate;
 pub(crate) use solve::solve;
 

@@ -4,4 +4,7 @@
 pub mod language;
 pub mod lower;
 pub mod policy;
+pub mod scan;
+pub mod scope;
 pub mod tree;
+pub mod walk;

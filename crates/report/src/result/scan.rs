@@ -1,0 +1,183 @@
+//! What `damper scan` prints.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What `damper scan` found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scan {
+    /// Version of Damper.
+    pub version: String,
+    /// What was scanned, as the user named it.
+    pub roots: Vec<String>,
+    /// Whether it was interrupted: what follows is what had been found until then.
+    pub partial: bool,
+    /// Every retry policy, by path and line.
+    pub policies: Vec<FoundPolicy>,
+    /// What is wrong, by path and line.
+    pub findings: Vec<Finding>,
+    /// How much was read.
+    pub coverage: Coverage,
+    /// What a person should know of.
+    pub notes: Vec<String>,
+}
+
+/// How much was read, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Files read.
+    pub files: u64,
+    /// Their lines.
+    pub lines: u64,
+    /// By language.
+    pub languages: BTreeMap<String, LanguageCoverage>,
+    /// Files whose syntax had errors: what stands near them may be missing.
+    pub broken: u64,
+    /// Files left out, by reason.
+    pub skipped: BTreeMap<String, u64>,
+}
+
+/// How much of one language was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LanguageCoverage {
+    /// Files.
+    pub files: u64,
+    /// Lines.
+    pub lines: u64,
+}
+
+/// A retry policy at a place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FoundPolicy {
+    /// The file, from the root of the scan.
+    pub path: String,
+    /// First line.
+    pub line: u32,
+    /// Last line.
+    pub end_line: u32,
+    /// Other lines that describe the same policy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<[u32; 2]>,
+    /// The language.
+    pub language: String,
+    /// `library` or `hand-rolled`.
+    pub by: String,
+    /// The package, or the form of the loop.
+    pub name: String,
+    /// The entry of the catalogue, of a library.
+    pub catalogue: Option<String>,
+    /// `retry`, `reconnect`, `wait-for-ready`, `conflict`, `replay`, `hedge`.
+    pub kind: String,
+    /// Attempts in total, the first included.
+    pub attempts: FoundAttempts,
+    /// The wait between attempts.
+    pub delay: FoundDelay,
+    /// The longest the whole may take.
+    pub deadline_ms: Option<FoundNumber>,
+    /// The longest one attempt may take.
+    pub attempt_timeout_ms: Option<FoundNumber>,
+    /// What is retried.
+    pub retries_on: Vec<String>,
+    /// Whether that is everything that can fail.
+    pub catches_all: bool,
+    /// What limits retries across requests.
+    pub budget: Option<String>,
+    /// Whether a breaker stands around it.
+    pub breaker: bool,
+    /// Whether a server's word decides about the wait.
+    pub pushback: bool,
+    /// What is called again.
+    pub call: Option<FoundCall>,
+    /// `production`, `test`, `docs`, `example`, `generated`.
+    pub scope: String,
+    /// `high`, `medium`, `low`.
+    pub confidence: String,
+    /// What could not be known, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A number with where it comes from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FoundNumber {
+    /// The number.
+    pub value: f64,
+    /// `written` (with a line), `default` or `derived`.
+    pub from: String,
+}
+
+/// How many attempts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FoundAttempts {
+    /// So many; `None`: endless, or not known before it runs.
+    pub total: Option<u32>,
+    /// `count`, `infinite` or `dynamic`.
+    pub kind: String,
+    /// What decides, if it is not known.
+    pub expression: Option<String>,
+    /// At least so many.
+    pub low: Option<u32>,
+    /// At most so many; `None`: no bound is known.
+    pub high: Option<u32>,
+    /// What it is if nobody says otherwise.
+    pub usual: Option<u32>,
+    /// `written` (with a line), `default` or `derived`.
+    pub from: String,
+}
+
+/// The wait between attempts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FoundDelay {
+    /// `none`, `constant`, `linear`, `exponential`, `polynomial`, `server-directed`, `dynamic`.
+    pub kind: String,
+    /// The first wait before its jitter.
+    pub base_ms: Option<f64>,
+    /// By what it grows.
+    pub factor: Option<f64>,
+    /// The longest single wait.
+    pub cap_ms: Option<f64>,
+    /// `none`, `full`, `equal`, `additive`, `decorrelated`, `random`, `unknown`.
+    pub jitter: String,
+    /// The waits as far as they can be told, without jitter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedule_ms: Vec<f64>,
+    /// `written` (with a line), `default` or `derived`.
+    pub from: String,
+}
+
+/// What is called again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FoundCall {
+    /// As written, shortened.
+    pub text: String,
+    /// The host or the service.
+    pub host: Option<String>,
+    /// The method.
+    pub method: Option<String>,
+    /// Whether it may be done twice.
+    pub idempotent: Option<bool>,
+    /// Whether it has a timeout of its own.
+    pub timeout: Option<bool>,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The rule.
+    pub rule: String,
+    /// `error`, `warning` or `note`.
+    pub severity: String,
+    /// The file.
+    pub path: String,
+    /// First line.
+    pub line: u32,
+    /// Last line.
+    pub end_line: u32,
+    /// What is wrong, with the numbers.
+    pub message: String,
+    /// What to do.
+    pub fix: String,
+    /// The same for as long as the code around it stays the same; for baselines.
+    pub fingerprint: String,
+}

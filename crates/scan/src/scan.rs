@@ -1,0 +1,195 @@
+//! A whole scan: every file read once, on all cores, and what was found in the order of the paths.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use crate::language::Language;
+use crate::lower;
+use crate::policy::{Policy, Scope};
+use crate::scope;
+use crate::tree::Tree;
+use crate::walk::{Found, Limits, Skipped, read, walk};
+
+/// What finds policies in a file.
+type Finder = fn(&Tree<'_>, &Source<'_>) -> Vec<Policy>;
+
+/// All that find policies. Where two find the same lines, the first one has it.
+const FINDERS: &[Finder] = &[];
+
+/// Trees are walked by recursion: so much stack holds [`crate::tree::MAX_DEPTH`] levels of it.
+const STACK_BYTES: usize = 64 << 20;
+
+/// What to scan, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Folders and files.
+    pub roots: Vec<PathBuf>,
+    /// Bounds.
+    pub limits: Limits,
+    /// Threads; 0: one for each core.
+    pub threads: usize,
+}
+
+/// A file as the finders see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'s> {
+    /// Its path from the root, with `/`.
+    pub path: &'s str,
+    /// Its language.
+    pub language: Language,
+    /// Its text.
+    pub text: &'s str,
+    /// Where it is used.
+    pub scope: Scope,
+}
+
+/// A file with something in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileFindings {
+    /// Its path from the root, with `/`.
+    pub path: String,
+    /// Its language.
+    pub language: Language,
+    /// Where it is used.
+    pub scope: Scope,
+    /// The policies in it, by line.
+    pub policies: Vec<Policy>,
+}
+
+/// A finished scan.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// Files with something in them, by path.
+    pub files: Vec<FileFindings>,
+    /// Files read.
+    pub read: u64,
+    /// Their lines.
+    pub lines: u64,
+    /// Files and lines by language.
+    pub languages: BTreeMap<Language, [u64; 2]>,
+    /// Files whose syntax had errors: what stands near them may be missing.
+    pub broken: u64,
+    /// Files left out, by reason.
+    pub skipped: BTreeMap<Skipped, u64>,
+    /// What a person should know of.
+    pub notes: Vec<String>,
+    /// Whether it was interrupted.
+    pub partial: bool,
+}
+
+/// How a scan is watched and stopped.
+#[derive(Clone, Copy)]
+pub struct Control<'c> {
+    /// Stops it soon, with what it has.
+    pub stop: &'c AtomicBool,
+    /// Told now and then how many files of how many are done.
+    pub progress: &'c (dyn Fn(u64, u64) + Sync),
+}
+
+/// One file's part.
+struct Part {
+    findings: Option<FileFindings>,
+    language: Language,
+    lines: u64,
+    broken: bool,
+    note: Option<String>,
+}
+
+/// Scans.
+///
+/// # Errors
+/// The threads cannot be started.
+pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::ThreadPoolBuildError> {
+    let walked = walk(&options.roots, &options.limits);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .stack_size(STACK_BYTES)
+        .build()?;
+    let total = walked.files.len() as u64;
+    let done = AtomicU64::new(0);
+    let parts: Vec<_> = pool.install(|| {
+        walked
+            .files
+            .par_iter()
+            .map(|found| {
+                if control.stop.load(Ordering::Relaxed) {
+                    return None;
+                }
+                let part = one(found, &options.limits);
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                if done.is_multiple_of(64) || done == total {
+                    (control.progress)(done, total);
+                }
+                Some(part)
+            })
+            .collect()
+    });
+    let mut scan = Scan { skipped: walked.skipped, notes: walked.notes, ..Scan::default() };
+    for part in parts {
+        match part {
+            None => scan.partial = true,
+            Some(Err(why)) => *scan.skipped.entry(why).or_default() += 1,
+            Some(Ok(part)) => {
+                scan.read += 1;
+                scan.lines += part.lines;
+                scan.broken += u64::from(part.broken);
+                let of_language = scan.languages.entry(part.language).or_default();
+                of_language[0] += 1;
+                of_language[1] += part.lines;
+                scan.files.extend(part.findings);
+                scan.notes.extend(part.note);
+            }
+        }
+    }
+    Ok(scan)
+}
+
+fn one(found: &Found, limits: &Limits) -> Result<Part, Skipped> {
+    let text = read(&found.file, limits)?;
+    let scope = scope::of(&found.path, &text);
+    let source = Source { path: &found.path, language: found.language, text: &text, scope };
+    let lines = text.bytes().filter(|byte| *byte == b'\n').count() as u64
+        + u64::from(!text.is_empty() && !text.ends_with('\n'));
+    let mut part =
+        Part { findings: None, language: found.language, lines, broken: false, note: None };
+    let tree = lower::tree(found.language, &text).ok_or(Skipped::Unparsed)?;
+    part.broken = tree.broken();
+    part.note =
+        tree.too_deep().then(|| format!("{}: nested too deep, partly left out", found.path));
+    let policies = policies(&tree, &source);
+    if !policies.is_empty() {
+        part.findings = Some(FileFindings {
+            path: found.path.clone(),
+            language: found.language,
+            scope,
+            policies,
+        });
+    }
+    Ok(part)
+}
+
+/// The policies of one file, by line.
+#[must_use]
+pub fn policies(tree: &Tree<'_>, source: &Source<'_>) -> Vec<Policy> {
+    let mut all: Vec<Policy> = Vec::new();
+    for find in FINDERS {
+        let known = all.len();
+        for policy in find(tree, source) {
+            let taken = all[..known].iter().any(|first| covers(&policy, first));
+            if !taken {
+                all.push(policy);
+            }
+        }
+    }
+    all.sort_by_key(|policy| (policy.line, policy.end_line));
+    all
+}
+
+/// Whether a later finding says again what an earlier one says: a loop of which a library's
+/// iterator is the head.
+fn covers(later: &Policy, first: &Policy) -> bool {
+    later.line <= first.line && first.end_line <= later.end_line && first.line <= later.line + 1
+}

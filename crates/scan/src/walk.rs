@@ -1,0 +1,286 @@
+//! Which files are read, and why the others are not.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+
+use crate::language::Language;
+
+/// Bounds of a walk.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The largest file that is read, in bytes.
+    pub file_bytes: u64,
+    /// The deepest folder below a root.
+    pub depth: usize,
+    /// The longest line, in bytes: a file with a longer one is taken for minified.
+    pub line_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { file_bytes: 2 << 20, depth: 64, line_bytes: 20_000 }
+    }
+}
+
+/// Why a file is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Skipped {
+    /// In a folder of other people's code: `vendor`, `node_modules`.
+    Vendored,
+    /// Larger than [`Limits::file_bytes`].
+    TooLarge,
+    /// Lines longer than [`Limits::line_bytes`].
+    Minified,
+    /// It has zero bytes in it.
+    Binary,
+    /// It cannot be read.
+    Unreadable,
+    /// A symbolic link: what it leads to is read where it is, or not at all.
+    Link,
+    /// The parser found no end within its bounds.
+    Unparsed,
+}
+
+impl Skipped {
+    /// As it is printed.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Vendored => "vendored",
+            Self::TooLarge => "too-large",
+            Self::Minified => "minified",
+            Self::Binary => "binary",
+            Self::Unreadable => "unreadable",
+            Self::Link => "link",
+            Self::Unparsed => "unparsed",
+        }
+    }
+}
+
+/// Folders of other people's code.
+const VENDORED: &[&str] = &[
+    "vendor",
+    "node_modules",
+    "bower_components",
+    "third_party",
+    "third-party",
+    "thirdparty",
+    "site-packages",
+    ".venv",
+    "venv",
+    "virtualenv",
+    ".tox",
+    ".nox",
+    "__pycache__",
+    "jspm_packages",
+    ".yarn",
+    "Pods",
+    "Carthage",
+    ".gradle",
+    ".mvn",
+    ".terraform",
+    "_vendor",
+];
+
+/// Ends of names that a packer writes.
+const MINIFIED: &[&str] = &[".min.js", ".bundle.js", ".chunk.js", "-min.js", ".min.mjs"];
+
+/// A file that may be read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    /// Its path from the root, with `/`.
+    pub path: String,
+    /// Where it is.
+    pub file: PathBuf,
+    /// Its language.
+    pub language: Language,
+}
+
+/// What a walk has found.
+#[derive(Clone, Debug, Default)]
+pub struct Walked {
+    /// The files, by path.
+    pub files: Vec<Found>,
+    /// How many were left out, and why.
+    pub skipped: BTreeMap<Skipped, u64>,
+    /// The first few of each that a person should know of.
+    pub notes: Vec<String>,
+}
+
+/// Notes that are kept.
+const NOTES: usize = 50;
+
+impl Walked {
+    /// Counts a file that was left out.
+    pub fn skip(&mut self, why: Skipped) {
+        *self.skipped.entry(why).or_default() += 1;
+    }
+
+    /// Keeps a note.
+    pub fn note(&mut self, note: String) {
+        if self.notes.len() < NOTES {
+            self.notes.push(note);
+        }
+    }
+}
+
+/// Walks through roots: folders, or files. `.gitignore` is honoured also outside of a checkout,
+/// hidden folders are not entered, links are not followed.
+#[must_use]
+pub fn walk(roots: &[PathBuf], limits: &Limits) -> Walked {
+    let mut all = Walked::default();
+    for root in roots {
+        let mut builder = WalkBuilder::new(root);
+        builder.max_depth(Some(limits.depth)).follow_links(false).require_git(false);
+        builder.filter_entry(|entry| {
+            entry.depth() == 0
+                || !entry.file_type().is_some_and(|kind| kind.is_dir())
+                || !vendored(entry.path())
+        });
+        for entry in builder.build() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    all.skip(Skipped::Unreadable);
+                    all.note(error.to_string());
+                    continue;
+                }
+            };
+            let Some(kind) = entry.file_type() else { continue };
+            let language =
+                entry.path().extension().and_then(|end| Language::of_extension(end.to_str()?));
+            if kind.is_symlink() {
+                if language.is_some() {
+                    all.skip(Skipped::Link);
+                }
+                continue;
+            }
+            let Some(language) = language.filter(|_| kind.is_file()) else { continue };
+            let name = entry.file_name().to_string_lossy();
+            if MINIFIED.iter().any(|end| name.ends_with(end)) {
+                all.skip(Skipped::Minified);
+                continue;
+            }
+            if entry.metadata().is_ok_and(|data| data.len() > limits.file_bytes) {
+                all.skip(Skipped::TooLarge);
+                all.note(format!(
+                    "{}: larger than {} bytes",
+                    relative(root, entry.path()),
+                    limits.file_bytes
+                ));
+                continue;
+            }
+            let path = relative(root, entry.path());
+            all.files.push(Found { path, file: entry.into_path(), language });
+        }
+    }
+    all.files.sort();
+    all.files.dedup();
+    all
+}
+
+fn vendored(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| VENDORED.contains(&name))
+}
+
+/// The path below a root, with `/`; of a root that is a file its name as it was given.
+fn relative(root: &Path, path: &Path) -> String {
+    let below = match path.strip_prefix(root) {
+        Ok(below) if !below.as_os_str().is_empty() => below,
+        _ => path,
+    };
+    let parts: Vec<_> = below.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.join("/")
+}
+
+/// Reads a file as text: UTF-8 with or without its mark, UTF-16 with its mark, and bytes that are
+/// neither with a sign in place of each.
+///
+/// # Errors
+/// Why it is left out.
+pub fn read(file: &Path, limits: &Limits) -> Result<String, Skipped> {
+    let mut bytes = Vec::new();
+    let open = File::open(file).map_err(|_| Skipped::Unreadable)?;
+    open.take(limits.file_bytes + 1).read_to_end(&mut bytes).map_err(|_| Skipped::Unreadable)?;
+    if bytes.len() as u64 > limits.file_bytes {
+        return Err(Skipped::TooLarge);
+    }
+    let text = decode(bytes)?;
+    // One look at the lines: most files have none that is long, and then it is quick.
+    if text.len() > limits.line_bytes && text.split('\n').any(|line| line.len() > limits.line_bytes)
+    {
+        return Err(Skipped::Minified);
+    }
+    Ok(text)
+}
+
+fn decode(bytes: Vec<u8>) -> Result<String, Skipped> {
+    for (mark, big) in [([0xFF, 0xFE], false), ([0xFE, 0xFF], true)] {
+        if let Some(rest) = bytes.strip_prefix(&mark) {
+            let units = rest.chunks_exact(2).map(|pair| {
+                let pair = [pair[0], pair[1]];
+                if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }
+            });
+            return Ok(char::decode_utf16(units)
+                .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+                .collect());
+        }
+    }
+    if bytes[..bytes.len().min(8192)].contains(&0) {
+        return Err(Skipped::Binary);
+    }
+    let bytes = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
+        Some(rest) => rest.to_vec(),
+        None => bytes,
+    };
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_walk_leaves_out_what_is_not_ours() {
+        let root = tempfile::tempdir().expect("a folder");
+        let write = |path: &str, text: &[u8]| {
+            let file = root.path().join(path);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+            fs::write(file, text).expect("written");
+        };
+        write("a.py", b"x = 1\n");
+        write("sub/b.go", b"package b\n");
+        write("node_modules/c.js", b"");
+        write("ignored/d.py", b"");
+        write(".gitignore", b"ignored\n");
+        write("e.min.js", b"");
+        write("f.txt", b"");
+        write("g.py", &vec![b'#'; 3 << 20]);
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("..", root.path().join("sub/up")).expect("linked");
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("/etc/hosts", root.path().join("h.py")).expect("linked");
+        let walked = walk(&[root.path().to_owned()], &Limits::default());
+        let paths: Vec<_> = walked.files.iter().map(|found| found.path.as_str()).collect();
+        assert_eq!(paths, ["a.py", "sub/b.go"]);
+        assert_eq!(walked.skipped[&Skipped::TooLarge], 1);
+        assert_eq!(walked.skipped[&Skipped::Minified], 1);
+        assert_eq!(walked.skipped[&Skipped::Link], 1);
+    }
+
+    #[test]
+    fn odd_encodings_are_read() {
+        let decoded = |bytes: &[u8]| decode(bytes.to_vec());
+        assert_eq!(decoded(b"\xEF\xBB\xBFa").as_deref(), Ok("a"));
+        assert_eq!(decoded(b"\xFF\xFEa\0b\0").as_deref(), Ok("ab"));
+        assert_eq!(decoded(b"\xFE\xFF\0a\0b").as_deref(), Ok("ab"));
+        assert_eq!(decoded(b"caf\xE9").as_deref(), Ok("caf\u{FFFD}"));
+        assert_eq!(decoded(b"a\0b"), Err(Skipped::Binary));
+    }
+}
