@@ -9,6 +9,7 @@ mod compare;
 mod docs;
 mod process;
 mod rules;
+mod score;
 mod steps;
 mod test;
 mod uniqueness;
@@ -38,6 +39,8 @@ enum Task {
     Docs,
     /// Look for a network with loops that has two solutions
     Uniqueness(uniqueness::Arguments),
+    /// Compare what `damper scan` finds with labels: precision, recall, right attributes
+    Score(score::Arguments),
     /// Measure Damper beside other tools, in one run on this machine
     Compare {
         #[command(subcommand)]
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Task::Ci => ci::run_task(),
         Task::Docs => docs::rewrite(),
         Task::Uniqueness(arguments) => uniqueness::run_task(&arguments),
+        Task::Score(arguments) => score::run_task(&arguments),
         Task::Compare { what: Compare::Sim(arguments) } => compare::sim::run(&arguments),
         Task::Compare { what: Compare::Control(arguments) } => {
             compare::control::run_task(&arguments)
