@@ -4,6 +4,7 @@
 pub mod language;
 pub mod lower;
 pub mod policy;
+pub mod rules;
 pub mod scan;
 pub mod scope;
 pub mod tree;

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use crate::language::Language;
 use crate::lower;
 use crate::policy::{Policy, Scope};
+use crate::rules::{self, Context, Finding, Links};
 use crate::scope;
 use crate::tree::Tree;
 use crate::walk::{Found, Limits, Skipped, read, walk};
@@ -57,6 +58,19 @@ pub struct FileFindings {
     pub scope: Scope,
     /// The policies in it, by line.
     pub policies: Vec<Policy>,
+    /// A number for the lines of each policy.
+    pub prints: Vec<u64>,
+    /// Who calls whom.
+    pub links: Links,
+}
+
+impl FileFindings {
+    /// The number for the lines of one of its policies.
+    #[must_use]
+    pub fn print_of(&self, policy: &Policy) -> u64 {
+        let at = self.policies.iter().position(|one| std::ptr::eq(one, policy));
+        at.and_then(|at| self.prints.get(at)).copied().unwrap_or_default()
+    }
 }
 
 /// A finished scan.
@@ -64,6 +78,8 @@ pub struct FileFindings {
 pub struct Scan {
     /// Files with something in them, by path.
     pub files: Vec<FileFindings>,
+    /// What is wrong, by path and line.
+    pub findings: Vec<Finding>,
     /// Files read.
     pub read: u64,
     /// Their lines.
@@ -91,7 +107,8 @@ pub struct Control<'c> {
 
 /// One file's part.
 struct Part {
-    findings: Option<FileFindings>,
+    file: Option<FileFindings>,
+    findings: Vec<Finding>,
     language: Language,
     lines: u64,
     broken: bool,
@@ -139,11 +156,14 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
                 let of_language = scan.languages.entry(part.language).or_default();
                 of_language[0] += 1;
                 of_language[1] += part.lines;
-                scan.files.extend(part.findings);
+                scan.files.extend(part.file);
+                scan.findings.extend(part.findings);
                 scan.notes.extend(part.note);
             }
         }
     }
+    scan.findings.extend(rules::of_scan(&scan));
+    scan.findings.sort_by(|a, b| (&a.path, a.hit.line, a.rule).cmp(&(&b.path, b.hit.line, b.rule)));
     Ok(scan)
 }
 
@@ -153,19 +173,32 @@ fn one(found: &Found, limits: &Limits) -> Result<Part, Skipped> {
     let source = Source { path: &found.path, language: found.language, text: &text, scope };
     let lines = text.bytes().filter(|byte| *byte == b'\n').count() as u64
         + u64::from(!text.is_empty() && !text.ends_with('\n'));
-    let mut part =
-        Part { findings: None, language: found.language, lines, broken: false, note: None };
+    let mut part = Part {
+        file: None,
+        findings: Vec::new(),
+        language: found.language,
+        lines,
+        broken: false,
+        note: None,
+    };
     let tree = lower::tree(found.language, &text).ok_or(Skipped::Unparsed)?;
     part.broken = tree.broken();
     part.note =
         tree.too_deep().then(|| format!("{}: nested too deep, partly left out", found.path));
     let policies = policies(&tree, &source);
+    part.findings = rules::of_file(&Context { tree: &tree, source: &source, policies: &policies });
     if !policies.is_empty() {
-        part.findings = Some(FileFindings {
+        let links = Links::of(&tree, &policies);
+        part.file = Some(FileFindings {
             path: found.path.clone(),
             language: found.language,
             scope,
+            prints: policies
+                .iter()
+                .map(|policy| rules::print_of(&text, policy.line, policy.end_line))
+                .collect(),
             policies,
+            links,
         });
     }
     Ok(part)

@@ -4,6 +4,7 @@ use damper_report::result::scan as out;
 use damper_scan::policy::{
     Attempts, By, Confidence, Delay, DelayKind, From, Jitter, Kind, Policy, Scope, Setting,
 };
+use damper_scan::rules::{self, Finding};
 use damper_scan::scan::{FileFindings, Scan};
 
 /// Everything but the findings of rules.
@@ -17,7 +18,7 @@ pub(crate) fn scan(scan: &Scan, roots: Vec<String>) -> out::Scan {
         roots,
         partial: scan.partial,
         policies: scan.files.iter().flat_map(of_file).collect(),
-        findings: Vec::new(),
+        findings: scan.findings.iter().map(finding).collect(),
         coverage: out::Coverage {
             files: scan.read,
             lines: scan.lines,
@@ -72,6 +73,21 @@ fn one(file: &FileFindings, policy: &Policy) -> out::FoundPolicy {
         }
         .to_owned(),
         notes: policy.notes.clone(),
+    }
+}
+
+fn finding(finding: &Finding) -> out::Finding {
+    let fix = rules::find(finding.rule).map_or("", |rule| rule.fix);
+    out::Finding {
+        rule: finding.rule.to_owned(),
+        severity: finding.hit.severity.name().to_owned(),
+        path: finding.path.clone(),
+        line: finding.hit.line,
+        end_line: finding.hit.end_line,
+        message: finding.hit.message.clone(),
+        fix: fix.to_owned(),
+        scope: scope(finding.scope).to_owned(),
+        fingerprint: format!("{:016x}", finding.fingerprint),
     }
 }
 

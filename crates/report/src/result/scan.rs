@@ -178,6 +178,8 @@ pub struct Finding {
     pub message: String,
     /// What to do.
     pub fix: String,
+    /// Where the code is used.
+    pub scope: String,
     /// The same for as long as the code around it stays the same; for baselines.
     pub fingerprint: String,
 }

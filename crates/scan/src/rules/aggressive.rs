@@ -1,0 +1,36 @@
+//! More than five attempts within seconds.
+
+use super::words::{attempts, time, total_wait_ms, usual_attempts};
+use super::{Check, Context, Hit, Rule, Severity};
+use crate::policy::Policy;
+
+/// The study of retry policies calls more than so many attempts aggressive where they hardly wait.
+const ATTEMPTS: u32 = 5;
+/// "Hardly": less than this on average between two attempts.
+const MEAN_WAIT_MS: f64 = 1000.0;
+
+pub(super) static RULE: Rule = Rule {
+    id: "aggressive-retry",
+    severity: Severity::Warning,
+    summary: "More than five attempts with hardly a wait between them",
+    fix: "at most 3 attempts, and a budget across requests; more attempts need longer waits",
+    check: Check::Policy(check),
+};
+
+fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
+    let Some(total) = usual_attempts(policy).filter(|total| *total > ATTEMPTS && *total < u32::MAX)
+    else {
+        return;
+    };
+    let Some(wait) = total_wait_ms(policy, total) else { return };
+    let mean = wait / f64::from(total - 1);
+    if mean >= MEAN_WAIT_MS {
+        return;
+    }
+    let message = format!(
+        "{} within {} of waiting: up to {total} times the load on whatever fails",
+        attempts(policy),
+        time(wait)
+    );
+    hits.push(Hit::at(policy, Severity::Warning, message));
+}

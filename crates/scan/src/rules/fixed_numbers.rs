@@ -1,0 +1,36 @@
+//! Numbers that nobody can change while it burns.
+
+use super::{Check, Finding, Hit, Rule, Severity};
+use crate::policy::{Attempts, From, Kind, Scope};
+use crate::scan::Scan;
+
+pub(super) static RULE: Rule = Rule {
+    id: "fixed-numbers",
+    severity: Severity::Note,
+    summary: "Limits are written into the code, so that nobody can turn them down in an outage",
+    fix: "read limits from configuration that can change at run time, or adapt them to failures",
+    check: Check::All(check),
+};
+
+/// Once for a scan: it is so nearly everywhere, and a list of all would hide the rest.
+fn check(scan: &Scan, findings: &mut Vec<Finding>) {
+    let mut fixed = 0_u32;
+    let mut all = 0_u32;
+    let mut first = None;
+    for file in scan.files.iter().filter(|file| file.scope == Scope::Production) {
+        for policy in file.policies.iter().filter(|policy| policy.kind == Kind::Retry) {
+            all += 1;
+            let literal =
+                matches!(policy.attempts_total.value, Attempts::Count(_) | Attempts::Infinite)
+                    && !matches!(policy.attempts_total.from, From::Elsewhere { .. });
+            if literal {
+                fixed += 1;
+                first = first.or(Some((file, policy)));
+            }
+        }
+    }
+    let Some((file, policy)) = first else { return };
+    let message = format!("{fixed} of {all} policies have fixed limits; this is the first");
+    let hit = Hit::at(policy, Severity::Note, message);
+    findings.push(Finding::new(RULE.id, &file.path, file.scope, file.print_of(policy), hit));
+}

@@ -1,0 +1,80 @@
+//! A pool that gives out the connection it got back last.
+
+use super::{Check, Context, Hit, Rule, Severity};
+use crate::tree::{Id, Kind, Tree};
+
+pub(super) static RULE: Rule = Rule {
+    id: "mru-pool",
+    severity: Severity::Note,
+    summary: "The pool prefers the connection that was used last",
+    fix: "give out the one that has waited longest, and limit the age of a connection",
+    check: Check::File(check),
+};
+
+/// Settings that make a pool so: the name, and the value that does it.
+const SETTINGS: &[(&str, Wanted)] = &[
+    ("pool_use_lifo", Wanted::Yes),
+    ("setLifo", Wanted::Yes),
+    ("lifo", Wanted::Yes),
+    ("fifo", Wanted::No),
+    ("scheduling", Wanted::Text("lifo")),
+    ("PoolReusePolicy", Wanted::Field("LIFO")),
+];
+
+#[derive(Clone, Copy)]
+enum Wanted {
+    Yes,
+    No,
+    Text(&'static str),
+    /// The name is an enumeration, and this of it is used.
+    Field(&'static str),
+}
+
+fn check(context: &Context<'_>, hits: &mut Vec<Hit>) {
+    let tree = context.tree;
+    for id in tree.ids() {
+        let found = match tree.kind(id) {
+            Kind::Record { entries, .. } => entries
+                .iter()
+                .find(|entry| entry.key.as_deref().is_some_and(|key| sets(tree, key, entry.value)))
+                .map(|entry| entry.value),
+            Kind::Call { callee, args, .. } => {
+                let called = tree.last_name(*callee);
+                args.iter()
+                    .find(|arg| arg.name.or(called).is_some_and(|name| sets(tree, name, arg.value)))
+                    .map(|arg| arg.value)
+            }
+            Kind::Field { of, name } => SETTINGS
+                .iter()
+                .any(|(setting, wanted)| {
+                    matches!(wanted, Wanted::Field(field) if field == name)
+                        && tree.last_name(*of) == Some(setting)
+                })
+                .then_some(id),
+            _ => None,
+        };
+        if let Some(found) = found {
+            let span = tree.span(found);
+            hits.push(Hit {
+                severity: Severity::Note,
+                line: span.line,
+                end_line: span.end_line,
+                message: "the connection that was used last is used next: a slow link collects \
+                          the slow calls, and a new server gets no work"
+                    .to_owned(),
+            });
+        }
+    }
+}
+
+fn sets(tree: &Tree<'_>, name: &str, value: Id) -> bool {
+    SETTINGS.iter().any(|(setting, wanted)| {
+        *setting == name
+            && match (wanted, tree.kind(value)) {
+                (Wanted::Yes, Kind::Bool(on)) => *on,
+                (Wanted::No, Kind::Bool(on)) => !on,
+                (Wanted::Text(text), Kind::Text(value)) => value == text,
+                _ => false,
+            }
+    })
+}
