@@ -1,11 +1,13 @@
 //! Finds the retry policies of source code: of libraries by their catalogue, of hand-rolled loops
 //! by their shape. Every language is lowered to one [`tree`]; what follows is written once.
 
+pub mod config;
 pub mod language;
 pub mod lower;
 pub mod policy;
 pub mod rules;
 pub mod scan;
 pub mod scope;
+pub mod suppress;
 pub mod tree;
 pub mod walk;

@@ -152,6 +152,8 @@ pub struct Finding {
     pub hit: Hit,
     /// The same for as long as the lines stay the same, wherever they move to in the file.
     pub fingerprint: u64,
+    /// Why somebody has silenced it.
+    pub silenced: Option<String>,
 }
 
 impl Finding {
@@ -159,7 +161,7 @@ impl Finding {
     #[must_use]
     pub fn new(rule: &'static str, path: &str, scope: Scope, print: u64, hit: Hit) -> Self {
         let fingerprint = fnv(fnv(print, rule.as_bytes()), path.as_bytes());
-        Self { rule, path: path.to_owned(), scope, hit, fingerprint }
+        Self { rule, path: path.to_owned(), scope, hit, fingerprint, silenced: None }
     }
 }
 
@@ -184,6 +186,14 @@ const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == id)
+}
+
+/// The rule whose name is nearest to this, if one is near.
+#[must_use]
+pub fn nearest(id: &str) -> Option<&'static str> {
+    let near =
+        RULES.iter().map(|rule| (strsim::damerau_levenshtein(rule.id, id), rule.id)).min()?;
+    (near.0 <= 3).then_some(near.1)
 }
 
 /// What the rules say of one file.

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
+use crate::config::Config;
 use crate::language::Language;
 use crate::lower;
 use crate::policy::{Policy, Scope};
 use crate::rules::{self, Context, Finding, Links};
 use crate::scope;
+use crate::suppress::{self, Suppression};
 use crate::tree::Tree;
 use crate::walk::{Found, Limits, Skipped, read, walk};
 
@@ -32,6 +34,8 @@ pub struct Options {
     pub limits: Limits,
     /// Threads; 0: one for each core.
     pub threads: usize,
+    /// What the repository wants.
+    pub config: Config,
 }
 
 /// A file as the finders see it.
@@ -62,6 +66,8 @@ pub struct FileFindings {
     pub prints: Vec<u64>,
     /// Who calls whom.
     pub links: Links,
+    /// What is silenced in it.
+    pub suppressions: Vec<Suppression>,
 }
 
 impl FileFindings {
@@ -112,7 +118,7 @@ struct Part {
     language: Language,
     lines: u64,
     broken: bool,
-    note: Option<String>,
+    notes: Vec<String>,
 }
 
 /// Scans.
@@ -120,7 +126,7 @@ struct Part {
 /// # Errors
 /// The threads cannot be started.
 pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::ThreadPoolBuildError> {
-    let walked = walk(&options.roots, &options.limits);
+    let walked = walk(&options.roots, &options.config.exclude, &options.limits);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads)
         .stack_size(STACK_BYTES)
@@ -158,13 +164,31 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
                 of_language[1] += part.lines;
                 scan.files.extend(part.file);
                 scan.findings.extend(part.findings);
-                scan.notes.extend(part.note);
+                scan.notes.extend(part.notes);
             }
         }
     }
-    scan.findings.extend(rules::of_scan(&scan));
+    let mut of_all = rules::of_scan(&scan);
+    for finding in &mut of_all {
+        let file = scan.files.iter().find(|file| file.path == finding.path);
+        silence(file.map_or(&[], |file| &file.suppressions), finding);
+    }
+    scan.findings.append(&mut of_all);
+    scan.findings.retain_mut(|finding| match options.config.severities.get(finding.rule) {
+        Some(None) => false,
+        Some(Some(severity)) => {
+            finding.hit.severity = *severity;
+            true
+        }
+        None => true,
+    });
     scan.findings.sort_by(|a, b| (&a.path, a.hit.line, a.rule).cmp(&(&b.path, b.hit.line, b.rule)));
     Ok(scan)
+}
+
+fn silence(suppressions: &[Suppression], finding: &mut Finding) {
+    let found = suppress::find(suppressions, finding.rule, &finding.hit);
+    finding.silenced = found.map(|suppression| suppression.reason.clone());
 }
 
 fn one(found: &Found, limits: &Limits) -> Result<Part, Skipped> {
@@ -179,14 +203,18 @@ fn one(found: &Found, limits: &Limits) -> Result<Part, Skipped> {
         language: found.language,
         lines,
         broken: false,
-        note: None,
+        notes: Vec::new(),
     };
     let tree = lower::tree(found.language, &text).ok_or(Skipped::Unparsed)?;
     part.broken = tree.broken();
-    part.note =
-        tree.too_deep().then(|| format!("{}: nested too deep, partly left out", found.path));
+    part.notes.extend(
+        tree.too_deep().then(|| format!("{}: nested too deep, partly left out", found.path)),
+    );
     let policies = policies(&tree, &source);
     part.findings = rules::of_file(&Context { tree: &tree, source: &source, policies: &policies });
+    let (suppressions, wrong) = suppress::of(&text);
+    part.findings.iter_mut().for_each(|finding| silence(&suppressions, finding));
+    part.notes.extend(wrong.iter().map(|(line, why)| format!("{}:{line}: {why}", found.path)));
     if !policies.is_empty() {
         let links = Links::of(&tree, &policies);
         part.file = Some(FileFindings {
@@ -199,6 +227,7 @@ fn one(found: &Found, limits: &Limits) -> Result<Part, Skipped> {
                 .collect(),
             policies,
             links,
+            suppressions,
         });
     }
     Ok(part)

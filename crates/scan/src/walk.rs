@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
+use ignore::overrides::OverrideBuilder;
 
 use crate::language::Language;
 
@@ -131,11 +132,14 @@ impl Walked {
 /// Walks through roots: folders, or files. `.gitignore` is honoured also outside of a checkout,
 /// hidden folders are not entered, links are not followed.
 #[must_use]
-pub fn walk(roots: &[PathBuf], limits: &Limits) -> Walked {
+pub fn walk(roots: &[PathBuf], exclude: &[String], limits: &Limits) -> Walked {
     let mut all = Walked::default();
     for root in roots {
         let mut builder = WalkBuilder::new(root);
         builder.max_depth(Some(limits.depth)).follow_links(false).require_git(false);
+        if let Some(overrides) = overrides(root, exclude, &mut all) {
+            builder.overrides(overrides);
+        }
         builder.filter_entry(|entry| {
             entry.depth() == 0
                 || !entry.file_type().is_some_and(|kind| kind.is_dir())
@@ -181,6 +185,24 @@ pub fn walk(roots: &[PathBuf], limits: &Limits) -> Walked {
     all.files.sort();
     all.files.dedup();
     all
+}
+
+/// What a configuration leaves out. A glob that is none is told and left out itself.
+fn overrides(
+    root: &Path,
+    exclude: &[String],
+    all: &mut Walked,
+) -> Option<ignore::overrides::Override> {
+    if exclude.is_empty() {
+        return None;
+    }
+    let mut builder = OverrideBuilder::new(root);
+    for glob in exclude {
+        if let Err(error) = builder.add(&format!("!{glob}")) {
+            all.note(format!("exclude: {error}"));
+        }
+    }
+    builder.build().ok()
 }
 
 fn vendored(path: &Path) -> bool {
@@ -261,12 +283,13 @@ mod tests {
         write(".gitignore", b"ignored\n");
         write("e.min.js", b"");
         write("f.txt", b"");
+        write("left/out.py", b"");
         write("g.py", &vec![b'#'; 3 << 20]);
         #[cfg(unix)]
         std::os::unix::fs::symlink("..", root.path().join("sub/up")).expect("linked");
         #[cfg(unix)]
         std::os::unix::fs::symlink("/etc/hosts", root.path().join("h.py")).expect("linked");
-        let walked = walk(&[root.path().to_owned()], &Limits::default());
+        let walked = walk(&[root.path().to_owned()], &["left/".to_owned()], &Limits::default());
         let paths: Vec<_> = walked.files.iter().map(|found| found.path.as_str()).collect();
         assert_eq!(paths, ["a.py", "sub/b.go"]);
         assert_eq!(walked.skipped[&Skipped::TooLarge], 1);

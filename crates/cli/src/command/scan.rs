@@ -1,5 +1,6 @@
 //! `damper scan`.
 
+use damper_scan::config::Config;
 use damper_scan::scan::{Control, Options, scan};
 use damper_scan::walk::Limits;
 
@@ -17,6 +18,7 @@ pub(crate) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         roots: args.paths.clone(),
         limits: Limits { file_bytes: args.max_file_mib << 20, ..Limits::default() },
         threads: args.threads,
+        config: Config::default(),
     };
     let show = |done, total| progress.show("reading", done, total);
     let found = scan(&options, Control { stop: &stop, progress: &show })?;
