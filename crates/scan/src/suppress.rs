@@ -34,7 +34,7 @@ pub fn of(text: &str) -> (Vec<Suppression>, Vec<(u32, String)>) {
         if !comment.iter().any(|sign| before.ends_with(sign)) {
             continue;
         }
-        let alone = comment.iter().any(|sign| before == *sign);
+        let alone = comment.contains(&before);
         match one(rest) {
             Ok((rules, reason)) => {
                 let line = if alone { line + 1 } else { line };
