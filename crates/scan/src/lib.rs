@@ -5,3 +5,4 @@ pub mod language;
 pub mod lower;
 pub mod policy;
 pub mod tree;
+pub mod value;
