@@ -11,3 +11,4 @@ pub mod scope;
 pub mod suppress;
 pub mod tree;
 pub mod walk;
+pub mod value;

@@ -1,0 +1,354 @@
+//! Names and fields, followed to where they get their value.
+
+use super::bindings::{Binding, scope};
+use super::eval::{Environment, Values};
+use super::units::Unit;
+use super::{Data, Place, Trust, Value};
+use crate::tree::{Arg, Id, Kind};
+
+/// Names that mean "no limit", by their last part and what stands before it (any, if empty).
+const ENDLESS: &[(&str, &str)] = &[
+    ("inf", ""),
+    ("Inf", ""),
+    ("INFINITY", ""),
+    ("Infinity", ""),
+    ("POSITIVE_INFINITY", ""),
+    ("MAX_VALUE", ""),
+    ("MAX_SAFE_INTEGER", ""),
+    ("MaxValue", ""),
+    ("PositiveInfinity", ""),
+    ("InfiniteTimeSpan", ""),
+    ("maxsize", "sys"),
+    ("MAX", "usize"),
+    ("MAX", "u64"),
+    ("MAX", "u32"),
+    ("MAX", "i32"),
+    ("MAX", "i64"),
+    ("MAX", "Duration"),
+    ("MaxInt", "math"),
+    ("MaxInt32", "math"),
+    ("MaxInt64", "math"),
+    ("MaxUint32", "math"),
+    ("MaxUint64", "math"),
+    ("PHP_INT_MAX", ""),
+    ("INFINITE", "Duration"),
+];
+
+impl<'s> Values<'_, 's> {
+    pub(super) fn named(&self, id: Id, name: &str, env: Environment<'_>) -> Option<Value> {
+        if let Some(value) = env(name) {
+            return Some(value);
+        }
+        if let Some(value) = self.well_known(id, &[name]) {
+            return Some(value);
+        }
+        // From the innermost scope outward; what a function decorates or defaults to is outside.
+        let mut at = scope(self.tree, id);
+        loop {
+            if let Some(all) = self.bindings.names.get(name) {
+                let here: Vec<&Binding> = all.iter().filter(|b| b.scope == at).collect();
+                if !here.is_empty() {
+                    return self.binding(id, at, &here, env);
+                }
+            }
+            if let Kind::Function { params, .. } = self.tree.kind(at)
+                && let Some(param) = params.iter().find(|param| param.name == name)
+            {
+                let default = param.default?;
+                return Some(self.value(default, env).at_most(Trust::Usual));
+            }
+            if at == self.tree.root() {
+                break;
+            }
+            at = scope(self.tree, at);
+        }
+        self.imported(id, name, &[])
+    }
+
+    /// Which of several assignments of one scope holds at a place.
+    fn binding(
+        &self,
+        at: Id,
+        scope_id: Id,
+        all: &[&Binding],
+        env: Environment<'_>,
+    ) -> Option<Value> {
+        let start = self.tree.span(at).start;
+        let here = scope(self.tree, at) == scope_id;
+        let chosen = match all {
+            [only] if !only.changes => *only,
+            _ if !here => {
+                // Seen from inside another function: only a value that is set once is sure.
+                let set: Vec<_> = all.iter().filter(|b| !b.changes && b.value.is_some()).collect();
+                match set[..] {
+                    [only] => {
+                        let value = self.follow(only, env)?;
+                        return Some(if all.len() == 1 {
+                            value
+                        } else {
+                            value.at_most(Trust::Usual)
+                        });
+                    }
+                    _ => return None,
+                }
+            }
+            _ => {
+                // The last one before, if nothing changes it and it is sure to have run.
+                let last = all.iter().filter(|b| self.tree.span(b.at).end <= start).next_back()?;
+                if last.changes || !self.holds(last.at, at) {
+                    return None;
+                }
+                // A later change in a loop around both comes before the next round's use.
+                let around = self
+                    .tree
+                    .ancestors(at)
+                    .filter(|&up| matches!(self.tree.kind(up), Kind::Loop { .. }));
+                for up in around {
+                    let inside = |id: Id| self.tree.ancestors(id).any(|a| a == up);
+                    if all.iter().any(|b| inside(b.at)) && !inside(last.at) {
+                        return None;
+                    }
+                }
+                *last
+            }
+        };
+        self.follow(chosen, env)
+    }
+
+    /// Whether a statement has run whenever a later one runs: its block is around the later one.
+    fn holds(&self, before: Id, after: Id) -> bool {
+        let mut up = self.tree.parent(before);
+        // A declaration may stand in a wrapper of its own.
+        while let Some(id) = up {
+            match self.tree.kind(id) {
+                Kind::Block(_) => break,
+                Kind::Other(_) | Kind::Let { .. } | Kind::With { .. } => up = self.tree.parent(id),
+                _ => return false,
+            }
+        }
+        up.is_some_and(|block| self.tree.ancestors(after).any(|id| id == block))
+    }
+
+    fn follow(&self, binding: &Binding, env: Environment<'_>) -> Option<Value> {
+        let value = binding.value?;
+        self.guarded(binding.at, || {
+            let value = self.value(value, env);
+            (value.is_known() || value.random).then_some(value)
+        })
+    }
+
+    /// Does something for a place unless that is already being done.
+    pub(super) fn guarded<T>(&self, at: Id, run: impl FnOnce() -> Option<T>) -> Option<T> {
+        if self.open.borrow().contains(&at) {
+            return None;
+        }
+        self.open.borrow_mut().push(at);
+        let value = run();
+        self.open.borrow_mut().pop();
+        value
+    }
+
+    pub(super) fn field(&self, id: Id, of: Id, name: &str, env: Environment<'_>) -> Option<Value> {
+        let path = self.tree.path(id);
+        if let Some(path) = &path {
+            if let Some(value) = env(&path.join(".")) {
+                return Some(value);
+            }
+            if let Some(value) = self.well_known(id, path) {
+                return Some(value);
+            }
+        }
+        // `5.seconds`
+        if let (Kind::Number(_) | Kind::Call { .. } | Kind::Name(_), Some(unit)) =
+            (self.tree.kind(of), Unit::of_word(name))
+            && name.len() > 2
+            && let Some(number) = self.value(of, env).number()
+        {
+            return Some(self.exact(of, Data::Duration(number * unit.millis())));
+        }
+        if let Some(path) = &path {
+            if matches!(path[0], "self" | "this" | "cls" | "Self" | "static") && path.len() == 2 {
+                let class = self.tree.class_of(id)?;
+                return self.attribute(class, name, env);
+            }
+            let known = self.bindings.names.contains_key(path[0]);
+            if !known && let Some(value) = self.imported(id, path[0], &path[1..]) {
+                return Some(value);
+            }
+            if let Some([class]) = self.bindings.classes.get(path[0]).map(Vec::as_slice)
+                && path.len() == 2
+            {
+                return self.attribute(*class, name, env);
+            }
+        }
+        let owner = self.value(of, env);
+        if let Some(value) = owner.entry(name) {
+            return value.is_known().then(|| value.clone().at_most(owner.trust));
+        }
+        if owner.is_known() {
+            return None;
+        }
+        self.lone_field(name, env)
+    }
+
+    /// A field of something unknown, where the whole file gives that field one value.
+    fn lone_field(&self, name: &str, env: Environment<'_>) -> Option<Value> {
+        let entries = self.bindings.entries.get(name).map_or(&[][..], Vec::as_slice);
+        let fields = self.bindings.fields.get(name).map_or(&[][..], Vec::as_slice);
+        let value = match (entries, fields) {
+            ([entry], []) => *entry,
+            ([], [field]) if !field.changes => field.value?,
+            _ => return None,
+        };
+        let found = self.guarded(value, || Some(self.value(value, env)))?;
+        found.is_known().then(|| found.at_most(Trust::Usual))
+    }
+
+    /// An attribute of a class: in its body, or set once through `self` in its methods.
+    fn attribute(&self, class: Id, name: &str, env: Environment<'_>) -> Option<Value> {
+        let Kind::Class { name: class_name, .. } = self.tree.kind(class) else { return None };
+        let in_class = |id: Id| {
+            self.tree.ancestors(id).any(|up| match self.tree.kind(up) {
+                Kind::Class { name, .. } => up == class || (name.is_some() && name == class_name),
+                _ => false,
+            })
+        };
+        let names = self.bindings.names.get(name).into_iter().flatten();
+        let own: Vec<&Binding> = names
+            .filter(|b| matches!(self.tree.kind(b.scope), Kind::Class { .. }) && in_class(b.at))
+            .collect();
+        let fields = self.bindings.fields.get(name).into_iter().flatten();
+        let set: Vec<&Binding> = fields.filter(|b| in_class(b.at) && self.is_own(b.at)).collect();
+        let (values, changed): (Vec<&Binding>, Vec<&Binding>) =
+            own.iter().chain(&set).copied().partition(|b| !b.changes && b.value.is_some());
+        // A declaration without a value says nothing, but one that the methods change is no constant.
+        let changed = changed.iter().any(|b| b.changes);
+        let mut found: Option<Value> = None;
+        for binding in values {
+            let Some(value) = self.follow(binding, env) else {
+                return found.map(|value| value.at_most(Trust::Usual));
+            };
+            found = Some(match found {
+                None => value,
+                // `self.delay = 1` at first and again later: the first is what it begins with.
+                Some(first) if first.data == value.data => first,
+                Some(first) => first.at_most(Trust::Usual),
+            });
+        }
+        let found = found.or_else(|| self.lone_field(name, env))?;
+        Some(if changed { found.at_most(Trust::Usual) } else { found })
+    }
+
+    /// Whether a field that is assigned is one of the object itself.
+    fn is_own(&self, at: Id) -> bool {
+        let target = match self.tree.kind(at) {
+            Kind::Assign { target, .. } | Kind::Let { target, .. } => *target,
+            Kind::Step { of, .. } => *of,
+            _ => return false,
+        };
+        let path = self.tree.path(target);
+        path.is_some_and(|path| path.len() == 2 && matches!(path[0], "self" | "this" | "cls"))
+    }
+
+    /// An object of a class of this file: what its body says, and what the call gives by keyword.
+    pub(super) fn instance(
+        &self,
+        id: Id,
+        class: Id,
+        args: &[Arg<'_>],
+        env: Environment<'_>,
+    ) -> Option<Value> {
+        let Kind::Class { body, .. } = self.tree.kind(class) else { return None };
+        let Kind::Block(statements) = self.tree.kind(*body) else { return None };
+        let mut entries = Vec::new();
+        for statement in statements.iter().take(64) {
+            let (target, value) = match self.tree.kind(*statement) {
+                Kind::Let { target, value: Some(value), .. } => (*target, *value),
+                Kind::Assign { op: None, target, value } => (*target, *value),
+                _ => continue,
+            };
+            if let Kind::Name(name) = self.tree.kind(target) {
+                let value = self.guarded(value, || Some(self.value(value, env)));
+                if let Some(value) = value.filter(Value::is_known) {
+                    entries.push(((*name).to_owned(), value.at_most(Trust::Usual)));
+                }
+            }
+        }
+        for arg in args {
+            if let Some(name) = arg.name {
+                entries.push((name.to_owned(), self.value(arg.value, env)));
+            }
+        }
+        (!entries.is_empty()).then(|| self.exact(id, Data::Record(entries)))
+    }
+
+    pub(super) fn index(&self, id: Id, of: Id, at: Id, env: Environment<'_>) -> Option<Value> {
+        if let Some(path) = self.tree.path(id)
+            && let Some(value) = env(&path.join("."))
+        {
+            return Some(value);
+        }
+        let owner = self.value(of, env);
+        let key = self.value(at, env);
+        let key = match &key.data {
+            Data::Text(text) => text.clone(),
+            Data::Number(number) if *number >= 0.0 => format!("{number}"),
+            _ => return None,
+        };
+        let value = owner.entry(&key)?;
+        value.is_known().then(|| value.clone().at_most(owner.trust))
+    }
+
+    /// A constant of another file.
+    fn imported(&self, id: Id, first: &'_ str, rest: &[&'s str]) -> Option<Value> {
+        let found = self.imports.name(first);
+        let Some((project, path)) = self.project else {
+            // A name that nobody defines here is defined next door in Go, Java, Kotlin and C#.
+            if found.is_some() || first.starts_with(char::is_uppercase) || rest.is_empty() {
+                self.want_project();
+            }
+            return None;
+        };
+        let mut parts: Vec<&str> = Vec::new();
+        let module = found.map(|found| {
+            parts.extend(found.item);
+            found.module.as_ref()
+        });
+        if found.is_none() {
+            parts.push(first);
+        }
+        parts.extend_from_slice(rest);
+        let mut value = project.resolve_path(path, module, &parts)?;
+        if value.place.path.is_none() {
+            value.place = Place { path: None, line: self.line(id) };
+        }
+        Some(value)
+    }
+
+    /// Units of time and names for "without end".
+    fn well_known(&self, id: Id, path: &[&str]) -> Option<Value> {
+        let (last, before) = path.split_last()?;
+        let owner = before.last().copied().unwrap_or_default();
+        let found =
+            ENDLESS.iter().any(|row| row.0 == *last && (row.1.is_empty() || row.1 == owner));
+        if found && (owner != "" || !matches!(*last, "inf" | "Inf" | "MaxValue")) {
+            let time = owner.contains("Duration") || owner.contains("Time");
+            let data =
+                if time { Data::Duration(f64::INFINITY) } else { Data::Number(f64::INFINITY) };
+            return Some(self.exact(id, data));
+        }
+        match owner {
+            // `time.Second`, `TimeUnit.SECONDS`, `ChronoUnit.MILLIS`, `DurationUnit.SECONDS`
+            "time" | "TimeUnit" | "ChronoUnit" | "DurationUnit"
+                if last.starts_with(char::is_uppercase) =>
+            {
+                let unit = Unit::of_word(last)?;
+                Some(self.exact(id, Data::Duration(unit.millis())))
+            }
+            "Duration" | "TimeSpan" if matches!(*last, "ZERO" | "Zero") => {
+                Some(self.exact(id, Data::Duration(0.0)))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What the values of small files are.
+
+use super::*;
+use crate::language::Language;
+use crate::lower;
+use crate::tree::{Id, Kind, Tree};
+
+/// The argument of the call `probe(…)`.
+fn probed(tree: &Tree<'_>) -> Id {
+    tree.ids()
+        .find_map(|id| match tree.kind(id) {
+            Kind::Call { callee, args, .. } if tree.last_name(*callee) == Some("probe") => {
+                Some(args[0].value)
+            }
+            _ => None,
+        })
+        .unwrap()
+}
+
+fn value(language: Language, text: &str) -> Value {
+    let tree = lower::tree(language, text).unwrap();
+    let imports = Imports::of(&tree);
+    Values::new(&tree, &imports).of(probed(&tree))
+}
+
+fn shown(value: &Value) -> String {
+    let data = match &value.data {
+        Data::Null => "null".to_owned(),
+        Data::Bool(value) => value.to_string(),
+        Data::Number(number) => number.to_string(),
+        Data::Duration(ms) => format!("{ms} ms"),
+        Data::Interval { low, high, duration } => {
+            format!("{low}..{high}{}", if *duration { " ms" } else { "" })
+        }
+        Data::Text(text) => format!("'{text}'"),
+        Data::List(all) => format!("[{}]", all.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        Data::Record(all) => {
+            let all: Vec<_> =
+                all.iter().map(|(key, value)| format!("{key}: {}", shown(value))).collect();
+            format!("{{{}}}", all.join(", "))
+        }
+        Data::Unknown(text) => format!("? {text}"),
+    };
+    let trust = match value.trust {
+        Trust::Exact => "",
+        Trust::Usual => " usual",
+        Trust::Environment => " env",
+    };
+    format!("{data}{trust}{}", if value.random { " random" } else { "" })
+}
+
+#[track_caller]
+fn check(language: Language, cases: &[(&str, &str)]) {
+    for (text, expected) in cases {
+        assert_eq!(shown(&value(language, text)), *expected, "{text}");
+    }
+}
+
+#[test]
+fn python_expressions() {
+    check(
+        Language::Python,
+        &[
+            ("probe(1 + 2 * 3)", "7"),
+            ("probe(-1)", "-1"),
+            ("probe(2 ** 5)", "32"),
+            ("probe(min(30, 2 ** 4))", "16"),
+            ("probe(min(x, 30))", "-inf..30"),
+            ("probe(None)", "null"),
+            ("import math\nprobe(math.inf)", "inf"),
+            ("probe(float('inf'))", "inf"),
+            ("from datetime import timedelta\nprobe(timedelta(seconds=5, minutes=1))", "65000 ms"),
+            ("probe(timedelta(minutes=2).total_seconds())", "120"),
+            ("probe(3 if True else 4)", "3"),
+            ("probe(3 if x else 5)", "3..5"),
+            ("probe(int('7'))", "7"),
+            ("import random\nprobe(random.uniform(1, 3))", "1..3 random"),
+            ("import random\nprobe(2 * random.random())", "0..2 random"),
+            ("from random import randint\nprobe(1 + randint(0, 4))", "1..5 random"),
+            ("probe(f(3))", "? f(3)"),
+        ],
+    );
+}
+
+#[test]
+fn python_names() {
+    check(
+        Language::Python,
+        &[
+            ("N = 3\ndef f():\n    probe(N)", "3"),
+            ("def f(n=4):\n    probe(n)", "4 usual"),
+            ("def f(n):\n    probe(n)", "? n"),
+            ("def f():\n    n = 1\n    n = 2\n    probe(n)\n    n = 3", "2"),
+            ("def f():\n    n = 1\n    for x in y:\n        probe(n)\n        n = 3", "? n"),
+            ("def f():\n    n = 1\n    if x:\n        n = 2\n    probe(n)", "? n"),
+            ("x = x + 1\nprobe(x)", "? x"),
+            ("class A:\n    n = 5\n    def f(self):\n        probe(self.n)", "5"),
+            (
+                "class A:\n    def __init__(self, n=6):\n        self.n = n\n    def f(self):\n        probe(self.n)",
+                "6 usual",
+            ),
+            ("class S:\n    n: int = 5\ns = S()\nprobe(s.n)", "5 usual"),
+            ("class S:\n    n: int = 5\ns = S(n=8)\nprobe(s.n)", "8"),
+            ("class S:\n    N = 5\nprobe(S.N)", "5"),
+            ("C = {'r': {'n': 3}}\nprobe(C['r']['n'])", "3"),
+            ("C = {'n': 3}\nprobe(C.get('n', 4))", "3"),
+            ("def f(o):\n    probe(o.get('n', 4))", "4 usual"),
+            ("import os\nprobe(os.environ.get('N', 3))", "3 env"),
+            ("import os\nN = int(os.getenv('N', '4'))\nprobe(N)", "4 env"),
+            ("import os\nprobe(int(os.environ.get('N') or 5))", "5 env"),
+            ("def f(n=None):\n    probe(n or 5)", "5 usual"),
+            ("def n():\n    return 9\nprobe(n())", "9"),
+            ("A, B = 1, 2\nprobe(B)", "2"),
+        ],
+    );
+}
+
+#[test]
+fn the_environment_of_a_loop_comes_first() {
+    let tree = lower::tree(Language::Python, "d = 1\nprobe(d * 2)").unwrap();
+    let imports = Imports::of(&tree);
+    let values = Values::new(&tree, &imports);
+    let env = |name: &str| (name == "d").then(|| Value::exact(Data::Number(8.0), 1));
+    assert_eq!(shown(&values.within(probed(&tree), &env)), "16");
+    assert_eq!(shown(&values.of(probed(&tree))), "2");
+}
+
+#[test]
+fn a_line_is_where_it_is_written() {
+    let found = value(Language::Python, "\nN = 3\n\nprobe(N)");
+    assert_eq!(found.place, Place { path: None, line: 2 });
+}
+
+#[test]
+fn other_files_are_looked_into() {
+    let mut project = Project::new();
+    let other =
+        "class Settings:\n    TRIES = 4\nDELAY = 2.5\nCFG = {'n': 7}\nTWICE = 1\nTWICE = 2\n";
+    let tree = lower::tree(Language::Python, other).unwrap();
+    project.add("src/app/config.py", Constants::of(&tree));
+    let ask = |from: &str, text: &str| {
+        let tree = lower::tree(Language::Python, text).unwrap();
+        let imports = Imports::of(&tree);
+        let alone = Values::new(&tree, &imports);
+        assert!(!alone.of(probed(&tree)).is_known(), "{text}");
+        assert!(alone.wants_project(), "{text}");
+        let found = Values::new(&tree, &imports).with_project(&project, from).of(probed(&tree));
+        (shown(&found), found.place.path.as_deref().map(str::to_owned))
+    };
+    let there = Some("src/app/config.py".to_owned());
+    let main = "src/app/main.py";
+    assert_eq!(
+        ask(main, "from app.config import DELAY\nprobe(DELAY)"),
+        ("2.5".into(), there.clone())
+    );
+    assert_eq!(ask(main, "from .config import CFG\nprobe(CFG['n'])").0, "7");
+    assert_eq!(
+        ask(main, "from . import config\nprobe(config.DELAY)"),
+        ("2.5".into(), there.clone())
+    );
+    assert_eq!(
+        ask(main, "from app.config import Settings\nprobe(Settings.TRIES)"),
+        ("4".into(), there)
+    );
+    assert_eq!(ask(main, "from app.config import TWICE\nprobe(TWICE)").0, "? TWICE");
+}
+
+#[test]
+fn a_file_of_names_that_name_each_other_ends() {
+    let mut text = String::new();
+    for at in 0..2000 {
+        text.push_str(&format!("a{at} = a{} + a{}\n", at + 1, at + 1));
+    }
+    text.push_str("probe(a0)");
+    assert!(!value(Language::Python, &text).is_known());
+}
