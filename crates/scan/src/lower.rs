@@ -1,6 +1,8 @@
 //! From the syntax of each language to the one [`Tree`]: one file for each.
 
+mod go;
 mod python;
+mod switch;
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -26,6 +28,7 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
     let root = syntax.root_node();
     let mut builder = Builder::new(text);
     let id = match language {
+        Language::Go => go::file(&mut builder, root),
         Language::Python => python::file(&mut builder, root),
         _ => builder.add(root, Kind::Block(Vec::new())),
     };
@@ -122,6 +125,24 @@ fn each_child<'s>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The tree of a text that is whole.
+    pub(super) fn show(language: Language, text: &str) -> String {
+        let tree = tree(language, text).expect("parses");
+        assert!(!tree.broken(), "{text}");
+        tree.show(tree.root())
+    }
+
+    /// Cuts a text at every place: nothing of it may panic, and only the root has no parent.
+    pub(super) fn every_prefix_lowers(language: Language, text: &str) {
+        let whole = tree(language, text).expect("parses");
+        assert!(!whole.broken(), "{text}");
+        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let Some(tree) = tree(language, &text[..end]) else { continue };
+            assert!(matches!(tree.kind(tree.root()), Kind::Block(_)), "{}", &text[..end]);
+            assert!(tree.walk(tree.root()).count() <= tree.len(), "{}", &text[..end]);
+        }
+    }
 
     #[test]
     fn numbers_of_every_language() {
