@@ -78,6 +78,12 @@ impl<'s> Builder<'s> {
         self.text.get(at.byte_range()).unwrap_or_default()
     }
 
+    /// The whole text.
+    #[must_use]
+    pub fn source(&self) -> &'s str {
+        self.text
+    }
+
     /// Lowers one level deeper; beyond [`MAX_DEPTH`] an empty [`Kind::Other`] stands for it.
     pub fn deeper(&mut self, at: Syntax<'_>, lower: impl FnOnce(&mut Self) -> Id) -> Id {
         if self.depth >= MAX_DEPTH {
