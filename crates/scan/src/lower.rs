@@ -1,6 +1,11 @@
 //! From the syntax of each language to the one [`Tree`]: one file for each.
 
+#[cfg(test)]
+mod check;
+mod javascript;
+mod operator;
 mod python;
+mod switch;
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -8,7 +13,7 @@ use std::ops::ControlFlow;
 use tree_sitter::{Node as Syntax, ParseOptions, Parser};
 
 use crate::language::Language;
-use crate::tree::{Builder, Id, Kind, Tree};
+use crate::tree::{Builder, Id, Kind, LoopForm, Tree};
 
 /// Parsing stops after so many bytes' worth of steps without an end: a grammar can be slow on a
 /// text that is not of its language.
@@ -26,6 +31,9 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
     let root = syntax.root_node();
     let mut builder = Builder::new(text);
     let id = match language {
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            javascript::file(&mut builder, root)
+        }
         Language::Python => python::file(&mut builder, root),
         _ => builder.add(root, Kind::Block(Vec::new())),
     };
@@ -117,6 +125,18 @@ fn each_child<'s>(
     lower: fn(&mut Builder<'s>, Syntax<'_>) -> Id,
 ) -> Vec<Id> {
     named(at).into_iter().map(|child| lower(b, child)).collect()
+}
+
+/// `while (true)`, `for (;;)` and `do … while (true)` are [`LoopForm::Endless`].
+fn endless(b: &Builder<'_>, form: LoopForm) -> LoopForm {
+    let holds = |test: Id| matches!(b.kind(test), Kind::Bool(true) | Kind::Number(1.0));
+    match form {
+        LoopForm::While(test) | LoopForm::DoWhile(test) if holds(test) => LoopForm::Endless,
+        LoopForm::Counted { init: None, test, step: None } if test.is_none_or(holds) => {
+            LoopForm::Endless
+        }
+        form => form,
+    }
 }
 
 #[cfg(test)]
