@@ -4,6 +4,10 @@ mod go;
 mod kotlin;
 mod python;
 mod rust;
+#[cfg(test)]
+mod check;
+mod javascript;
+mod operator;
 mod switch;
 
 use std::cell::RefCell;
@@ -12,7 +16,7 @@ use std::ops::ControlFlow;
 use tree_sitter::{Node as Syntax, ParseOptions, Parser};
 
 use crate::language::Language;
-use crate::tree::{Builder, Id, Kind, Tree};
+use crate::tree::{Builder, Id, Kind, LoopForm, Tree};
 
 /// Parsing stops after so many bytes' worth of steps without an end: a grammar can be slow on a
 /// text that is not of its language.
@@ -32,6 +36,9 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
     let id = match language {
         Language::Go => go::file(&mut builder, root),
         Language::Kotlin => kotlin::file(&mut builder, root),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            javascript::file(&mut builder, root)
+        }
         Language::Python => python::file(&mut builder, root),
         Language::Rust => rust::file(&mut builder, root),
         _ => builder.add(root, Kind::Block(Vec::new())),
@@ -133,6 +140,18 @@ fn each_child<'s>(
     lower: fn(&mut Builder<'s>, Syntax<'_>) -> Id,
 ) -> Vec<Id> {
     named(at).into_iter().map(|child| lower(b, child)).collect()
+}
+
+/// `while (true)`, `for (;;)` and `do … while (true)` are [`LoopForm::Endless`].
+fn endless(b: &Builder<'_>, form: LoopForm) -> LoopForm {
+    let holds = |test: Id| matches!(b.kind(test), Kind::Bool(true) | Kind::Number(1.0));
+    match form {
+        LoopForm::While(test) | LoopForm::DoWhile(test) if holds(test) => LoopForm::Endless,
+        LoopForm::Counted { init: None, test, step: None } if test.is_none_or(holds) => {
+            LoopForm::Endless
+        }
+        form => form,
+    }
 }
 
 #[cfg(test)]
