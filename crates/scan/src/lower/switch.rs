@@ -1,50 +1,3 @@
-<<<<<<< HEAD
-//! `break` where a `switch` has its own: in Go, C# and their like it leaves the `switch`, not the
-//! loop around it.
-
-use crate::tree::{Arm, Builder, Id, Kind};
-
-/// The label of a [`Kind::Break`] that leaves the nearest [`Kind::Match`]. It is a keyword
-/// wherever it is used, so no loop can have it.
-pub(super) const SWITCH: &str = "switch";
-
-/// Puts an arm without patterns last, as it is looked at last wherever it is written, and names
-/// what each `break` leaves. One at the end of an arm has nothing to leave and becomes an empty
-/// block.
-pub(super) fn settle(b: &mut Builder<'_>, arms: &mut [Arm]) {
-    arms.sort_by_key(|arm| arm.patterns.is_empty() && arm.guard.is_none());
-    for arm in arms {
-        last_break(b, arm.body);
-        b.rewrite(
-            arm.body,
-            |kind| matches!(kind, Kind::Loop { .. } | Kind::Function { .. } | Kind::Class { .. }),
-            |_, kind| match kind {
-                Kind::Break { label: None, value: None } => {
-                    Some(Kind::Break { label: Some(SWITCH), value: None })
-                }
-                _ => None,
-            },
-        );
-    }
-}
-
-fn last_break(b: &mut Builder<'_>, id: Id) {
-    match b.kind(id) {
-        Kind::Block(all) => {
-            if let Some(last) = all.last().copied() {
-                last_break(b, last);
-            }
-        }
-        Kind::If { then, otherwise, .. } => {
-            let (then, otherwise) = (*then, *otherwise);
-            last_break(b, then);
-            if let Some(otherwise) = otherwise {
-                last_break(b, otherwise);
-            }
-        }
-        Kind::Break { label: None, value: None } => b.replace(id, Kind::Block(Vec::new())),
-        _ => {}
-=======
 //! `switch` of the C family, where a case falls through to the next and `break` leaves the switch.
 //!
 //! An [`Arm`] does neither. So a case that falls through is given the statements of the next ones
@@ -58,6 +11,7 @@ use crate::tree::{Arm, Builder, Id, Kind};
 
 /// The label of a `break` that leaves a switch. A reserved word: no loop is called so.
 pub(super) const LEAVE: &str = "switch";
+pub(super) use LEAVE as SWITCH;
 
 /// So many following cases a case falls through into; the rest is cut off.
 const MOST_SHARED: usize = 8;
@@ -201,6 +155,44 @@ fn leave(b: &mut Builder<'_>, id: Id, tail: bool) {
             finally.iter().for_each(|id| leave(b, *id, false));
         }
         _ => b.children(id).into_iter().for_each(|child| leave(b, child, false)),
->>>>>>> w-lower-b
+    }
+}
+
+/// Puts an arm without patterns last, as it is looked at last wherever it is written, and names
+/// what each `break` leaves. One at the end of an arm has nothing to leave and becomes an empty
+/// block.
+pub(super) fn settle(b: &mut Builder<'_>, arms: &mut [Arm]) {
+    arms.sort_by_key(|arm| arm.patterns.is_empty() && arm.guard.is_none());
+    for arm in arms {
+        last_break(b, arm.body);
+        b.rewrite(
+            arm.body,
+            |kind| matches!(kind, Kind::Loop { .. } | Kind::Function { .. } | Kind::Class { .. }),
+            |_, kind| match kind {
+                Kind::Break { label: None, value: None } => {
+                    Some(Kind::Break { label: Some(LEAVE), value: None })
+                }
+                _ => None,
+            },
+        );
+    }
+}
+
+fn last_break(b: &mut Builder<'_>, id: Id) {
+    match b.kind(id) {
+        Kind::Block(all) => {
+            if let Some(last) = all.last().copied() {
+                last_break(b, last);
+            }
+        }
+        Kind::If { then, otherwise, .. } => {
+            let (then, otherwise) = (*then, *otherwise);
+            last_break(b, then);
+            if let Some(otherwise) = otherwise {
+                last_break(b, otherwise);
+            }
+        }
+        Kind::Break { label: None, value: None } => b.replace(id, Kind::Block(Vec::new())),
+        _ => {}
     }
 }
