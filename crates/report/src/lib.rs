@@ -30,6 +30,7 @@ mod headroom;
 mod html;
 mod page;
 pub mod result;
+pub mod scan;
 mod section;
 mod simulate;
 mod svg;

@@ -88,6 +88,8 @@ fn finding(finding: &Finding) -> out::Finding {
         fix: fix.to_owned(),
         scope: scope(finding.scope).to_owned(),
         fingerprint: format!("{:016x}", finding.fingerprint),
+        silenced: finding.silenced.clone(),
+        known: false,
     }
 }
 

@@ -180,6 +180,20 @@ pub struct Finding {
     pub fix: String,
     /// Where the code is used.
     pub scope: String,
-    /// The same for as long as the code around it stays the same; for baselines.
+    /// The same for as long as its lines stay the same, wherever they move to in the file.
     pub fingerprint: String,
+    /// Why somebody has silenced it, in a comment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silenced: Option<String>,
+    /// Whether the baseline has it.
+    #[serde(default)]
+    pub known: bool,
+}
+
+impl Finding {
+    /// Whether it is neither silenced nor known.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.silenced.is_none() && !self.known
+    }
 }
