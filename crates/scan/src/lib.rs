@@ -3,6 +3,7 @@
 
 pub mod config;
 pub mod language;
+pub mod library;
 pub mod lower;
 pub mod policy;
 pub mod rules;

@@ -1,6 +1,6 @@
 //! What is found: a retry policy, each of its settings with where it comes from.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::language::Language;
 
@@ -42,6 +42,8 @@ pub struct Policy {
     pub scope: Scope,
     /// How sure it is.
     pub confidence: Confidence,
+    /// Whether nothing is set here: the library retries by its defaults.
+    pub implicit: bool,
     /// What could not be known, and why.
     pub notes: Vec<String>,
     /// Further ranges of lines that describe the same policy: where its numbers are.
@@ -71,7 +73,7 @@ pub enum By {
 }
 
 /// What kind of repetition it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The same operation again after a failure.
@@ -155,7 +157,7 @@ pub struct Delay {
 }
 
 /// How a wait grows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayKind {
     /// No wait.
@@ -175,7 +177,7 @@ pub enum DelayKind {
 }
 
 /// How a wait is spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Jitter {
     /// Not at all.

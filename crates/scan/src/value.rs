@@ -8,6 +8,7 @@
 mod arithmetic;
 mod bindings;
 mod calls;
+mod definition;
 mod eval;
 mod imports;
 mod project;

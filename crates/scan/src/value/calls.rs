@@ -243,13 +243,14 @@ impl Values<'_, '_> {
             return Some(self.value(given.value, env).at_most(Trust::Usual));
         }
         if SAME.contains(&last) {
-            return match (first, on) {
-                (Some(first), None) => Some(self.value(first, env)),
-                // `Integer.parseInt(x)`, but `x.parse(&mut …)` is rare.
-                (Some(first), Some(_)) => Some(self.value(first, env)),
-                (None, Some(on)) => Some(self.value(on, env)),
-                (None, None) => None,
-            };
+            let mut value = self.value(first.or(on)?, env);
+            let keeps = matches!(last, "str" | "String" | "toString" | "to_string" | "to_owned");
+            if let (Data::Text(text), false) = (&value.data, keeps)
+                && let Ok(number) = text.trim().parse()
+            {
+                value.data = Data::Number(number);
+            }
+            return Some(value);
         }
         None
     }

@@ -210,7 +210,7 @@ impl<'t, 's> Values<'t, 's> {
                 return Some(match a.truth() {
                     Some(true) => a,
                     Some(false) if op == Op::Else && a.data != Data::Null => a,
-                    Some(false) => self.value(right, env),
+                    Some(false) => self.value(right, env).at_most(a.trust),
                     None if a.is_known() => a,
                     None => {
                         let trust = self.source_trust(left);

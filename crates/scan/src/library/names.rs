@@ -1,0 +1,141 @@
+//! Whether a name in code is one of a library.
+
+use crate::language::Language;
+use crate::tree::{Id, Kind, Tree};
+use crate::value::Values;
+
+use super::catalogue::{Entry, Shape};
+
+/// The parts of a qualified name in any language's writing.
+pub(super) fn segments(name: &str) -> Vec<&str> {
+    name.split(['.', '/', ':', '\\']).filter(|part| !part.is_empty()).collect()
+}
+
+/// Whether a module is a package or inside of it.
+fn inside(module: &str, package: &str) -> bool {
+    let (module, package) = (segments(module), segments(package));
+    module.len() >= package.len() && module.iter().zip(&package).all(|(a, b)| a == b)
+}
+
+fn ends_with(parts: &[&str], name: &[&str]) -> bool {
+    parts.len() >= name.len() && parts[parts.len() - name.len()..] == *name
+}
+
+/// Whether anything of a file may be of this library.
+pub(super) fn active(entry: &Entry, values: &Values<'_, '_>, language: Language) -> bool {
+    if entry.background || entry.shapes.is_empty() {
+        return false;
+    }
+    if imported(entry, values) {
+        return true;
+    }
+    let text = values.tree().text();
+    let written_in_full = !matches!(
+        language,
+        Language::Python
+            | Language::Go
+            | Language::JavaScript
+            | Language::TypeScript
+            | Language::Tsx
+    );
+    entry.shapes.iter().any(|shape| {
+        (shape.free || written_in_full)
+            && shape_names(shape)
+                .any(|name| segments(name).last().is_some_and(|last| text.contains(*last)))
+    })
+}
+
+/// Whether the file imports the package.
+pub(super) fn imported(entry: &Entry, values: &Values<'_, '_>) -> bool {
+    let modules = values.imports().modules();
+    modules.into_iter().any(|module| {
+        entry.imports.iter().any(|import| inside(module, import) || inside_item(values, import))
+    })
+}
+
+/// `from urllib3.util import Retry` where the entry names `urllib3.util.Retry`.
+fn inside_item(values: &Values<'_, '_>, import: &str) -> bool {
+    let parts = segments(import);
+    let Some((last, _)) = parts.split_last() else { return false };
+    values.imports().name(last).is_some_and(|found| {
+        found.item == Some(*last) && inside(&format!("{}.{last}", found.module), import)
+    })
+}
+
+/// Every name that a shape looks for.
+pub(super) fn shape_names(shape: &Shape) -> impl Iterator<Item = &str> {
+    shape
+        .call
+        .iter()
+        .chain(&shape.method)
+        .chain(&shape.decorator)
+        .chain(&shape.record)
+        .chain(&shape.base)
+        .chain(&shape.set)
+        .map(String::as_str)
+}
+
+/// Whether what stands at `id` (a name or a field) is `name` of this library.
+pub(super) fn is_named(
+    entry: &Entry,
+    shape: &Shape,
+    name: &str,
+    id: Id,
+    values: &Values<'_, '_>,
+) -> bool {
+    let tree = values.tree();
+    let wanted = segments(name);
+    if let Some(found) = values.imports().qualify(tree, id) {
+        let full = format!("{found}");
+        let mut parts = segments(&full);
+        if parts.last() == Some(&"default") {
+            parts.pop();
+        }
+        let package = entry.imports.iter().any(|import| inside(&full, import));
+        let written = tree.path(id).unwrap_or_default();
+        return package
+            && if wanted == ["default"] {
+                entry.imports.iter().any(|import| segments(import) == parts)
+            } else {
+                ends_with(&parts, &wanted) || (wanted.len() > 1 && ends_with(&written, &wanted))
+            };
+    }
+    let Some(written) = tree.path(id) else {
+        // Something like `f().retry`: only a free name of one part.
+        return shape.free && wanted.len() == 1 && tree.last_name(id) == Some(wanted[0]);
+    };
+    if !ends_with(&written, &wanted) {
+        return false;
+    }
+    if shape.free && (wanted.len() > 1 || !defined_here(tree, values, wanted[0])) {
+        return true;
+    }
+    let full = written.join(".");
+    if written.len() > 1 && entry.imports.iter().any(|import| inside(&full, import)) {
+        return true;
+    }
+    let whole = values.imports().everything_of().any(|module| {
+        entry.imports.iter().any(|import| inside(module, import) || inside(import, module))
+    });
+    let first = written[0];
+    if defined_here(tree, values, first) {
+        return false;
+    }
+    whole || (wanted.len() > 1 && imported(entry, values))
+}
+
+/// Whether the file itself declares a function or a class of this name.
+fn defined_here(tree: &Tree<'_>, values: &Values<'_, '_>, name: &str) -> bool {
+    let _ = tree;
+    values.declares(name)
+}
+
+/// The name of what is called, constructed, or written as a decorator.
+pub(super) fn callee_of(tree: &Tree<'_>, id: Id) -> Option<Id> {
+    match tree.kind(id) {
+        Kind::Call { callee, .. } => Some(*callee),
+        Kind::Record { ty: Some(ty), .. } => Some(*ty),
+        Kind::Name(_) | Kind::Field { .. } => Some(id),
+        _ => None,
+    }
+}
