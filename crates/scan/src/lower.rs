@@ -1,6 +1,10 @@
 //! From the syntax of each language to the one [`Tree`]: one file for each.
 
+mod go;
+mod kotlin;
 mod python;
+mod rust;
+mod switch;
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -22,21 +26,32 @@ thread_local! {
 /// The tree of a text; `None` if it cannot be parsed within bounds.
 #[must_use]
 pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
-    let syntax = parse(language, text)?;
+    let syntax = parse(language, text, None)?;
     let root = syntax.root_node();
     let mut builder = Builder::new(text);
     let id = match language {
+        Language::Go => go::file(&mut builder, root),
+        Language::Kotlin => kotlin::file(&mut builder, root),
         Language::Python => python::file(&mut builder, root),
+        Language::Rust => rust::file(&mut builder, root),
         _ => builder.add(root, Kind::Block(Vec::new())),
     };
     Some(builder.finish(id, root.has_error()))
 }
 
-fn parse(language: Language, text: &str) -> Option<tree_sitter::Tree> {
+/// The syntax of a text, or of a part of it as if nothing else were there.
+fn parse(
+    language: Language,
+    text: &str,
+    part: Option<tree_sitter::Range>,
+) -> Option<tree_sitter::Tree> {
     PARSER.with_borrow_mut(|parser| {
         parser.set_language(&language.grammar()).ok()?;
+        // Without a range the whole text is meant.
+        parser.set_included_ranges(part.as_slice()).ok()?;
+        let length = part.map_or(text.len(), |part| part.end_byte - part.start_byte);
         let mut calls = 0_usize;
-        let most = 4096 + text.len().saturating_mul(STEPS_PER_BYTE) / 100;
+        let most = 4096 + length.saturating_mul(STEPS_PER_BYTE) / 100;
         let mut progress = |_: &tree_sitter::ParseState| {
             calls += 1;
             if calls > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -55,10 +70,11 @@ fn parse(language: Language, text: &str) -> Option<tree_sitter::Tree> {
     })
 }
 
-/// The named children of a piece of syntax, comments left out.
+/// The named children of a piece of syntax, comments left out. What could not be read is marked as
+/// if it were a comment, but has code in it.
 fn named<'t>(at: Syntax<'t>) -> Vec<Syntax<'t>> {
     let mut cursor = at.walk();
-    at.named_children(&mut cursor).filter(|child| !child.is_extra()).collect()
+    at.named_children(&mut cursor).filter(|child| !child.is_extra() || child.is_error()).collect()
 }
 
 /// The children in a field.
@@ -122,6 +138,24 @@ fn each_child<'s>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The tree of a text that is whole.
+    pub(super) fn show(language: Language, text: &str) -> String {
+        let tree = tree(language, text).expect("parses");
+        assert!(!tree.broken(), "{text}");
+        tree.show(tree.root())
+    }
+
+    /// Cuts a text at every place: nothing of it may panic, and only the root has no parent.
+    pub(super) fn every_prefix_lowers(language: Language, text: &str) {
+        let whole = tree(language, text).expect("parses");
+        assert!(!whole.broken(), "{text}");
+        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let Some(tree) = tree(language, &text[..end]) else { continue };
+            assert!(matches!(tree.kind(tree.root()), Kind::Block(_)), "{}", &text[..end]);
+            assert!(tree.walk(tree.root()).count() <= tree.len(), "{}", &text[..end]);
+        }
+    }
 
     #[test]
     fn numbers_of_every_language() {

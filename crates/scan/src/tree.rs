@@ -366,7 +366,8 @@ pub enum Kind<'s> {
     Throw(Option<Id>),
     /// `break`, with its label and, in Rust, its value.
     Break {
-        /// Which loop.
+        /// Which loop; `"switch"`: the nearest [`Kind::Match`], of a `break` that leaves a
+        /// `switch` and does not stand at its end.
         label: Option<&'s str>,
         /// What the loop gives.
         value: Option<Id>,

@@ -53,10 +53,35 @@ impl<'s> Builder<'s> {
         self.nodes[id.0 as usize].kind = kind;
     }
 
+    /// Looks at a node and all below it, but not into those for which `stop` holds, and gives
+    /// another kind to those for which `change` has one. What it gave is not looked into.
+    pub fn rewrite(
+        &mut self,
+        from: Id,
+        stop: impl Fn(&Kind<'s>) -> bool,
+        mut change: impl FnMut(Id, &Kind<'s>) -> Option<Kind<'s>>,
+    ) {
+        let mut stack = vec![from];
+        while let Some(id) = stack.pop() {
+            let kind = &self.nodes[id.0 as usize].kind;
+            if let Some(new) = change(id, kind) {
+                self.nodes[id.0 as usize].kind = new;
+            } else if !stop(kind) {
+                children_of(kind, &mut |child| stack.push(child));
+            }
+        }
+    }
+
     /// The text of a piece of syntax.
     #[must_use]
     pub fn text(&self, at: Syntax<'_>) -> &'s str {
         self.text.get(at.byte_range()).unwrap_or_default()
+    }
+
+    /// The whole text.
+    #[must_use]
+    pub fn source(&self) -> &'s str {
+        self.text
     }
 
     /// Lowers one level deeper; beyond [`MAX_DEPTH`] an empty [`Kind::Other`] stands for it.
