@@ -4,6 +4,7 @@
 pub mod config;
 pub mod language;
 pub mod library;
+pub mod loops;
 pub mod lower;
 pub mod policy;
 pub mod rules;

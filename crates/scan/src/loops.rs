@@ -1,0 +1,97 @@
+//! Hand-rolled retries: a loop, a recursion, a jump or the same call twice, that issues an
+//! operation again after it failed.
+//!
+//! Shapes are not matched. A small abstract interpreter (`machine`) runs each candidate twice: once
+//! while the operation always fails, which gives the attempts and the waits with every off-by-one
+//! in them, and once while it goes well at once, which must leave without another call. The second
+//! run is what tells a retry from consuming, from going through a batch, and from connecting again
+//! and again.
+
+mod candidate;
+mod describe;
+mod file;
+mod judge;
+mod machine;
+mod schedule;
+mod value;
+mod words;
+
+use crate::language::Language;
+use crate::policy::{Kind, Policy};
+use crate::tree::{Id, Tree};
+
+use candidate::Shape;
+use judge::Budget;
+
+/// The most steps of all runs in one file: half a second's work.
+const STEPS_PER_FILE: u64 = 4_000_000;
+/// The most findings of one file.
+const MOST_FINDINGS: usize = 200;
+
+/// A hand-rolled retry, and where its parts are in the tree: what rules look at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What it does.
+    pub policy: Policy,
+    /// Where.
+    pub sites: Sites,
+}
+
+/// The parts of a hand-rolled retry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sites {
+    /// The loop, the function that calls itself, the `try`, or the first of two equal calls.
+    pub place: Id,
+    /// The call that is repeated.
+    pub operation: Id,
+    /// The body of the handler that catches its failure, if a handler does.
+    pub failure: Option<Id>,
+    /// The calls that wait between attempts.
+    pub waits: Vec<Id>,
+}
+
+/// The hand-rolled retries of a file, in the order of their lines.
+#[must_use]
+pub fn find(tree: &Tree<'_>, language: Language) -> Vec<Finding> {
+    let file = file::File::new(tree, language);
+    let mut budget = Budget { steps: STEPS_PER_FILE };
+    let mut found: Vec<(Shape, Vec<Id>, Finding)> = Vec::new();
+    for candidate in candidate::all(&file) {
+        if budget.steps == 0 || found.len() >= MOST_FINDINGS {
+            break;
+        }
+        // A pair of calls, or a function, whose operation a loop inside repeats already.
+        let covered = |ops: &[Id]| {
+            found.iter().any(|(_, known, finding)| {
+                ops.iter().any(|op| known.contains(op))
+                    || ops.iter().all(|op| file.within(*op, finding.sites.place))
+            })
+        };
+        if candidate.shape == Shape::Repeat && covered(&candidate.groups[0]) {
+            continue;
+        }
+        if let Some(verdict) = judge::judge(&file, &candidate, &mut budget) {
+            if candidate.shape == Shape::Recursion && covered(&verdict.ops) {
+                continue;
+            }
+            let finding = describe::finding(&file, &candidate, &verdict);
+            found.push((candidate.shape, verdict.ops, finding));
+        }
+    }
+    // A function that calls itself says more than two equal calls in it.
+    let better: Vec<(Id, Kind)> = found
+        .iter()
+        .filter(|(shape, ..)| *shape != Shape::Repeat)
+        .map(|(_, _, finding)| (finding.sites.place, finding.policy.kind))
+        .collect();
+    let mut out: Vec<Finding> = found
+        .into_iter()
+        .filter(|(shape, ops, _)| {
+            *shape != Shape::Repeat
+                || !better.iter().any(|(place, _)| ops.iter().any(|op| file.within(*op, *place)))
+        })
+        .map(|(_, _, finding)| finding)
+        .collect();
+    out.sort_by_key(|finding| (finding.policy.line, finding.policy.end_line));
+    out
+}

@@ -1,0 +1,172 @@
+//! What is declared where in a file: functions by name, and what was written before a place.
+
+use std::collections::HashMap;
+
+use crate::language::Language;
+use crate::tree::{Id, Kind, Tree};
+
+/// A file with what is looked up in it again and again.
+pub(super) struct File<'t, 's> {
+    /// Its tree.
+    pub(super) tree: &'t Tree<'s>,
+    /// Its language.
+    pub(super) language: Language,
+    functions: HashMap<&'s str, Vec<Id>>,
+    assigned: HashMap<&'s str, Vec<Id>>,
+    calls: HashMap<&'s str, Vec<Id>>,
+}
+
+impl<'t, 's> File<'t, 's> {
+    /// Looks through a tree once.
+    pub(super) fn new(tree: &'t Tree<'s>, language: Language) -> Self {
+        let mut functions: HashMap<&'s str, Vec<Id>> = HashMap::new();
+        let mut assigned: HashMap<&'s str, Vec<Id>> = HashMap::new();
+        let mut calls: HashMap<&'s str, Vec<Id>> = HashMap::new();
+        for id in tree.ids() {
+            match tree.kind(id) {
+                Kind::Function { name: Some(name), .. } => {
+                    functions.entry(name).or_default().push(id);
+                }
+                Kind::Let { target, value, .. } => {
+                    if let Some(name) = tree.last_name(*target) {
+                        assigned.entry(name).or_default().push(id);
+                        if let Some(value) = value
+                            && matches!(tree.kind(*value), Kind::Function { .. })
+                        {
+                            functions.entry(name).or_default().push(*value);
+                        }
+                    } else if let Kind::List(all) = tree.kind(*target) {
+                        for one in all {
+                            if let Some(name) = tree.last_name(*one) {
+                                assigned.entry(name).or_default().push(id);
+                            }
+                        }
+                    }
+                }
+                Kind::Assign { target, .. } => {
+                    if let Some(name) = tree.last_name(*target) {
+                        assigned.entry(name).or_default().push(id);
+                    } else if let Kind::List(all) = tree.kind(*target) {
+                        for one in all {
+                            if let Some(name) = tree.last_name(*one) {
+                                assigned.entry(name).or_default().push(id);
+                            }
+                        }
+                    }
+                }
+                Kind::Call { callee, .. } => {
+                    if let Some(name) = tree.last_name(*callee) {
+                        calls.entry(name).or_default().push(id);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Self { tree, language, functions, assigned, calls }
+    }
+
+    /// The functions of this name.
+    pub(super) fn functions(&self, name: &str) -> &[Id] {
+        self.functions.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The names of all functions with their places.
+    pub(super) fn all_functions(&self) -> impl Iterator<Item = (&'s str, Id)> + '_ {
+        self.functions.iter().flat_map(|(name, ids)| ids.iter().map(move |id| (*name, *id)))
+    }
+
+    /// Where a name or a field of this name is given a value.
+    pub(super) fn assigned(&self, name: &str) -> &[Id] {
+        self.assigned.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The calls of something of this name.
+    pub(super) fn calls(&self, name: &str) -> &[Id] {
+        self.calls.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The function that a call in this file means, if that is one only: `f()`, `self.f()`,
+    /// `this.f()`, `Self::f()`.
+    pub(super) fn callee(&self, call: Id) -> Option<Id> {
+        let Kind::Call { callee, new: false, .. } = self.tree.kind(call) else { return None };
+        let (name, own) = match self.tree.kind(*callee) {
+            Kind::Name(name) => (*name, false),
+            Kind::Field { of, name } => {
+                let of = self.tree.last_name(*of)?;
+                let class = self.tree.class_of(call).and_then(|class| self.class_name(class));
+                // Go's receivers have any name: one of a lower-case word that is short.
+                let receiver = self.language == Language::Go && of.len() <= 2;
+                let own = matches!(of, "self" | "this" | "cls" | "Self" | "me")
+                    || class == Some(of)
+                    || receiver;
+                own.then_some((*name, true))?
+            }
+            _ => return None,
+        };
+        let all = self.functions(name);
+        match all {
+            [] => None,
+            [only] => Some(*only),
+            _ => {
+                let class = self.tree.class_of(call);
+                let mut near = all.iter().filter(|id| self.tree.class_of(**id) == class);
+                match (near.next(), near.next()) {
+                    (Some(one), None) => Some(*one),
+                    // Overloads: the one that the call stands in is as good as any.
+                    (Some(_), Some(_)) if own => {
+                        self.tree.ancestors(call).find(|up| all.contains(up))
+                    }
+                    _ => self.tree.ancestors(call).find(|up| all.contains(up)),
+                }
+            }
+        }
+    }
+
+    fn class_name(&self, class: Id) -> Option<&'s str> {
+        match self.tree.kind(class) {
+            Kind::Class { name, .. } => *name,
+            _ => None,
+        }
+    }
+
+    /// Whether `inner` is `outer` or stands in it.
+    pub(super) fn within(&self, inner: Id, outer: Id) -> bool {
+        inner == outer || self.tree.ancestors(inner).any(|up| up == outer)
+    }
+
+    /// The name of a function, also of a closure that is given one.
+    pub(super) fn function_name(&self, function: Id) -> Option<&'s str> {
+        if let Kind::Function { name: Some(name), .. } = self.tree.kind(function) {
+            return Some(name);
+        }
+        let up = self.tree.parent(function)?;
+        match self.tree.kind(up) {
+            Kind::Let { target, .. } | Kind::Assign { target, .. } => self.tree.last_name(*target),
+            _ => None,
+        }
+    }
+
+    /// The text of a node in one line without spaces that do not matter, shortened.
+    pub(super) fn brief(&self, id: Id, most: usize) -> String {
+        let mut out = String::new();
+        for word in self.tree.source(id).split_whitespace() {
+            if !out.is_empty() {
+                out.push(' ');
+            }
+            out.push_str(word);
+            if out.len() > most {
+                break;
+            }
+        }
+        if out.chars().count() > most {
+            out = out.chars().take(most.saturating_sub(1)).collect();
+            out.push('…');
+        }
+        out
+    }
+
+    /// A node's text without any white space, to compare calls by.
+    pub(super) fn squeezed(&self, id: Id) -> String {
+        self.tree.source(id).chars().filter(|c| !c.is_whitespace()).collect()
+    }
+}

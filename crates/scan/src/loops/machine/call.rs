@@ -1,0 +1,531 @@
+//! Calls: the operation, waits, promises, functions of the file, and everything else.
+
+use super::super::value::{Num, Part, Value};
+use super::super::words::{self, Sleep};
+use super::names::is_retry_after;
+use super::{Cut, ENDLESS, Exit, Fate, Flow, Frame, Machine, Wait, seen};
+use crate::language::Language;
+use crate::tree::{Arg, Id, Kind, Op};
+
+/// Functions of the file are followed so deep, unless they are the one that calls itself.
+const DEEPEST_CALLS: u32 = 64;
+
+impl<'s> Machine<'_, '_, 's> {
+    pub(super) fn call(&mut self, id: Id) -> Flow<'s> {
+        let tree = self.tree;
+        let Kind::Call { callee, args, new } = tree.kind(id) else { return Ok(Value::Unknown) };
+        if self.plan.ops.contains(&id) {
+            return self.operate(id, args);
+        }
+        let last = tree.last_name(*callee).unwrap_or_default();
+        if let Kind::Field { of, name } = tree.kind(*callee)
+            && let Some(result) = self.chained(*of, name, args)?
+        {
+            return Ok(result);
+        }
+        let path = tree.path(*callee).unwrap_or_else(|| vec!["", last]);
+        if *new && last == "Promise" {
+            return self.promise(args);
+        }
+        if words::schedules(last)
+            && let Some(result) = self.scheduled(id, last, args)?
+        {
+            return Ok(result);
+        }
+        if words::timer(&path) {
+            let ms = self.first_number(args)?;
+            let ms = ms.map_or(Num::exact(0.0), |num| self.in_ms(num, Sleep::Nanos));
+            return Ok(Value::Timer(ms));
+        }
+        let own = self.file.callee(id);
+        let sleep = words::sleep(self.file.language, &path, last);
+        if let Some(function) = own {
+            let waits = self.trace.waits.len();
+            let values = self.values_of(args)?;
+            let value = self.invoke(function, values, 0)?;
+            if sleep.is_some() && self.trace.waits.len() == waits {
+                self.sleeps(id, Sleep::Named, args)?;
+            }
+            return Ok(value);
+        }
+        if let Some(how) = sleep {
+            self.sleeps(id, how, args)?;
+            return Ok(Value::Unknown);
+        }
+        // A closure that a name holds.
+        if let Kind::Name(name) = tree.kind(*callee)
+            && let Some(Value::Function(function, frame)) = self.known(name)
+        {
+            let values = self.values_of(args)?;
+            return self.invoke(function, values, frame);
+        }
+        if let Some(value) = self.builtin(id, &path, *callee, args)? {
+            return Ok(value);
+        }
+        self.other(id, *callee, args)
+    }
+
+    fn known(&self, name: &str) -> Option<Value> {
+        let mut frame = Some(self.current);
+        while let Some(at) = frame {
+            if let Some(value) = self.frames[at].vars.get(name) {
+                return Some(value.clone());
+            }
+            frame = self.frames[at].parent;
+        }
+        None
+    }
+
+    /// The operation itself.
+    fn operate(&mut self, _id: Id, args: &'_ [Arg<'s>]) -> Flow<'s> {
+        if self.looking_up > 0 {
+            return Ok(Value::Unknown);
+        }
+        self.trace.calls += 1;
+        if self.trace.calls >= ENDLESS {
+            return self.cut(Cut::Endless);
+        }
+        // Counters among its arguments count.
+        for arg in args {
+            if matches!(self.tree.kind(arg.value), Kind::Step { .. }) {
+                self.eval(arg.value)?;
+            }
+        }
+        // `api((err, value) => …)`: the answer comes to a function.
+        if let Some(callback) = args.iter().map(|arg| arg.value).find(|arg| self.takes_error(*arg)) {
+            let fail = self.failing();
+            let error = if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
+            let frame = self.current;
+            let answer = Value::Outcome(Part::Field, fail);
+            self.invoke(callback, vec![(None, error), (None, answer)], frame)?;
+            return Ok(Value::Unknown);
+        }
+        match self.plan.fate {
+            Fate::Throws => Err(Exit::Throw),
+            Fate::Bad => Ok(Value::Outcome(Part::Whole, true)),
+            Fate::Good => Ok(Value::Outcome(Part::Whole, false)),
+        }
+    }
+
+    fn takes_error(&self, id: Id) -> bool {
+        match self.tree.kind(id) {
+            Kind::Function { params, name: None, .. } => params.first().is_some_and(|param| {
+                let all = words::words(param.name);
+                all.iter().any(|word| matches!(word.as_str(), "err" | "error" | "e" | "ex"))
+            }),
+            _ => false,
+        }
+    }
+
+    /// Calls a function of the tree.
+    pub(super) fn invoke(
+        &mut self,
+        function: Id,
+        args: Vec<(Option<&'s str>, Value)>,
+        parent: usize,
+    ) -> Flow<'s>
+    where
+        Self: Sized,
+    {
+        let tree = self.tree;
+        let Kind::Function { params, body, .. } = tree.kind(function) else {
+            return Ok(Value::Unknown);
+        };
+        let again = self.active.iter().filter(|active| **active == function).count();
+        let most = if self.plan.recursive.is_some() { DEEPEST_CALLS } else { 8 };
+        if self.calls_deep >= most || (again > 0 && self.plan.recursive.is_none()) {
+            return if self.plan.recursive.is_some() { self.cut(Cut::Depth) } else { Ok(Value::Unknown) };
+        }
+        if self.frames.len() > 20_000 {
+            return self.cut(Cut::Steps);
+        }
+        let mut frame = Frame { vars: Default::default(), parent: Some(parent), function: Some(function) };
+        let mut positional = 0;
+        for (name, value) in args {
+            let param = match name {
+                Some(name) => params.iter().find(|param| param.name == name),
+                None => {
+                    positional += 1;
+                    params.get(positional - 1)
+                }
+            };
+            if let Some(param) = param
+                && value != Value::Unknown
+            {
+                frame.vars.insert(param.name, value);
+            }
+        }
+        for param in params {
+            if !frame.vars.contains_key(param.name) {
+                let value = match param.default {
+                    Some(default) => self.usual(param.name.to_owned(), default),
+                    None => Value::Unknown,
+                };
+                frame.vars.insert(param.name, value);
+            }
+        }
+        let before = self.current;
+        self.frames.push(frame);
+        self.current = self.frames.len() - 1;
+        self.calls_deep += 1;
+        self.active.push(function);
+        let end = self.eval(*body);
+        self.active.pop();
+        self.calls_deep -= 1;
+        self.current = before;
+        match end {
+            Ok(value) | Err(Exit::Return(value)) => Ok(value),
+            Err(exit @ (Exit::Throw | Exit::Cut)) => Err(exit),
+            Err(_) => Ok(Value::Unknown),
+        }
+    }
+
+    pub(super) fn arguments_of(&mut self, call: Id) -> Result<Vec<(Option<&'s str>, Value)>, Exit<'s>> {
+        match self.tree.kind(call) {
+            Kind::Call { args, .. } => self.values_of(args),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn values_of(
+        &mut self,
+        args: &'_ [Arg<'s>],
+    ) -> Result<Vec<(Option<&'s str>, Value)>, Exit<'s>> {
+        let mut out = Vec::with_capacity(args.len().min(32));
+        for arg in args.iter().take(64) {
+            let mut value = self.eval(arg.value)?;
+            if value == Value::Unknown
+                && let Kind::Name(name) = self.tree.kind(arg.value)
+                && words::any(name, words::WAITS)
+            {
+                value = self.as_number(arg.value, &value).map_or(Value::Unknown, Value::Num);
+            }
+            out.push((arg.name, value));
+        }
+        Ok(out)
+    }
+
+    /// `p.then(f)`, `p.catch(f)` and their kin.
+    fn chained(
+        &mut self,
+        of: Id,
+        name: &str,
+        args: &'_ [Arg<'s>],
+    ) -> Result<Option<Value>, Exit<'s>> {
+        let (good, bad) = match name {
+            "then" => (args.first(), args.get(1)),
+            "catch" | "exceptionally" | "exceptionallyCompose" | "onErrorResume" | "or_else"
+            | "unwrap_or_else" | "onErrorResumeNext" | "catchError" | "rescue" | "getOrElse"
+            | "recover" | "recoverWith" | "onFailure" => (None, args.first()),
+            "thenCompose" | "thenApply" | "thenAccept" | "and_then" | "flatMap" | "thenRun"
+            | "ContinueWith" | "onSuccess" => (args.first(), None),
+            "handle" | "whenComplete" | "handleAsync" => (args.first(), args.first()),
+            "finally" => (None, None),
+            _ => return Ok(None),
+        };
+        if args.is_empty() {
+            return Ok(None);
+        }
+        let value = match self.eval(of) {
+            Err(Exit::Throw) => Value::Rejected,
+            other => other?,
+        };
+        let failed = matches!(value, Value::Rejected) || (matches!(value, Value::Outcome(Part::Whole, true)));
+        let way = if failed { bad } else { good };
+        let Some(way) = way else { return Ok(Some(value)) };
+        let input = if failed {
+            self.notice(seen::CAUGHT);
+            Value::Outcome(Part::Error, true)
+        } else {
+            value
+        };
+        let function = self.eval(way.value)?;
+        let Value::Function(function, frame) = function else { return Ok(Some(Value::Unknown)) };
+        let input = if matches!(name, "handle" | "whenComplete" | "handleAsync") {
+            let error = if failed { Value::Outcome(Part::Error, true) } else { Value::Null };
+            vec![(None, input), (None, error)]
+        } else {
+            vec![(None, input)]
+        };
+        match self.invoke(function, input, frame) {
+            Err(Exit::Throw) => Ok(Some(Value::Rejected)),
+            Ok(value) => Ok(Some(value)),
+            Err(exit) => Err(exit),
+        }
+    }
+
+    /// `new Promise((resolve, reject) => …)`.
+    fn promise(&mut self, args: &'_ [Arg<'s>]) -> Flow<'s> {
+        let Some(first) = args.first() else { return Ok(Value::Unknown) };
+        let function = self.eval(first.value)?;
+        if let Value::Function(function, frame) = function {
+            self.invoke(function, Vec::new(), frame)?;
+        }
+        Ok(Value::Unknown)
+    }
+
+    /// `setTimeout(f, ms)`, `pool.schedule(f, 10, SECONDS)`.
+    fn scheduled(
+        &mut self,
+        id: Id,
+        last: &str,
+        args: &'_ [Arg<'s>],
+    ) -> Result<Option<Value>, Exit<'s>> {
+        let tree = self.tree;
+        let function = args.iter().map(|arg| arg.value).find(|arg| {
+            matches!(tree.kind(*arg), Kind::Function { .. })
+                || matches!(tree.kind(*arg), Kind::Name(_) | Kind::Field { .. })
+        });
+        // A timer that gives up is no wait.
+        if let Some(function) = function
+            && words::has(tree.source(function), &["abort", "reject", "cancel", "destroy", "kill(", "timed out"])
+            && !self.calls_itself(function)
+        {
+            return Ok(Some(Value::Unknown));
+        }
+        let number = args.iter().rev().map(|arg| arg.value).find(|arg| {
+            Some(*arg) != function && !self.is_unit(*arg)
+        });
+        let mut kind = match self.file.language {
+            Language::Python | Language::Ruby => Sleep::Seconds,
+            Language::Go => Sleep::Nanos,
+            _ => Sleep::Millis,
+        };
+        for arg in args {
+            if let Some(unit) = self.unit(arg.value) {
+                kind = unit;
+            }
+        }
+        if let Some(number) = number {
+            let value = self.eval(number)?;
+            if let Some(num) = self.as_number(number, &value) {
+                let ms = self.in_ms(num, kind);
+                self.wait(id, ms);
+            }
+        }
+        if last == "delayedExecutor" {
+            return Ok(Some(Value::Unknown));
+        }
+        if let Some(function) = function {
+            let value = self.eval(function)?;
+            if let Value::Function(target, frame) = value
+                && !matches!(tree.kind(function), Kind::Name("resolve" | "r" | "res" | "done"))
+            {
+                self.invoke(target, Vec::new(), frame)?;
+            }
+        }
+        Ok(Some(Value::Unknown))
+    }
+
+    fn calls_itself(&self, id: Id) -> bool {
+        let Some(function) = self.plan.recursive else { return false };
+        let name = self.file.function_name(function);
+        name.is_some()
+            && self.tree.walk(id).any(|at| match self.tree.kind(at) {
+                Kind::Call { callee, .. } => self.tree.last_name(*callee) == name,
+                _ => false,
+            })
+    }
+
+    fn is_unit(&self, id: Id) -> bool {
+        self.unit(id).is_some()
+    }
+
+    fn unit(&self, id: Id) -> Option<Sleep> {
+        match self.tree.last_name(id)? {
+            "SECONDS" | "Seconds" => Some(Sleep::Seconds),
+            "MILLISECONDS" => Some(Sleep::Millis),
+            "MICROSECONDS" => Some(Sleep::Micros),
+            "NANOSECONDS" => Some(Sleep::Nanos),
+            _ => None,
+        }
+    }
+
+    fn first_number(&mut self, args: &'_ [Arg<'s>]) -> Result<Option<Num>, Exit<'s>> {
+        let Some(arg) = args.first() else { return Ok(None) };
+        let value = self.eval(arg.value)?;
+        Ok(self.as_number(arg.value, &value))
+    }
+
+    /// A call that waits.
+    fn sleeps(&mut self, id: Id, how: Sleep, args: &'_ [Arg<'s>]) -> Result<(), Exit<'s>> {
+        let mut found: Option<(Id, Num)> = None;
+        let mut unknown = None;
+        for arg in args.iter().take(8) {
+            let text = self.tree.source(arg.value);
+            if words::has(text, &["ctx", "context", "cancellation", "token", "signal"]) || text == "ct" {
+                continue;
+            }
+            let value = self.eval(arg.value)?;
+            match value.num() {
+                Some(num) if found.is_none() => found = Some((arg.value, num)),
+                None if value == Value::Unknown && unknown.is_none() => unknown = Some(arg.value),
+                _ => {}
+            }
+        }
+        if found.is_none()
+            && let Some(arg) = unknown
+        {
+            found = self.as_number(arg, &Value::Unknown).map(|num| (arg, num));
+        }
+        let how = args.iter().find_map(|arg| self.unit(arg.value)).unwrap_or(how);
+        let ms = match found {
+            Some((arg, num)) => {
+                let how = match how {
+                    Sleep::Named if words::has(self.tree.source(arg), &["second", "sec"]) => Sleep::Seconds,
+                    Sleep::Named => match self.file.language {
+                        Language::Python | Language::Ruby | Language::Php => Sleep::Seconds,
+                        Language::Go => Sleep::Nanos,
+                        _ => Sleep::Millis,
+                    },
+                    known => known,
+                };
+                self.in_ms(num, how)
+            }
+            None => {
+                let text = self.file.brief(id, 60);
+                match self.symbol(text, None) {
+                    Value::Num(num) => num,
+                    _ => return Ok(()),
+                }
+            }
+        };
+        self.wait(id, ms);
+        Ok(())
+    }
+
+    pub(super) fn in_ms(&self, num: Num, how: Sleep) -> Num {
+        if num.duration {
+            return num;
+        }
+        let scale = match how {
+            Sleep::Seconds => 1000.0,
+            Sleep::Nanos => 1e-6,
+            Sleep::Micros => 1e-3,
+            Sleep::Millis | Sleep::Named => 1.0,
+        };
+        num.map(|value| value * scale)
+    }
+
+    pub(super) fn wait(&mut self, at: Id, ms: Num) {
+        if self.looking_up == 0 && self.trace.waits.len() < 2 * ENDLESS as usize {
+            self.trace.waits.push(Wait { after: self.trace.calls, ms, at });
+        }
+    }
+
+    /// A call of something that is not known: functions among its arguments are run, for that is
+    /// why they are given.
+    fn other(&mut self, id: Id, callee: Id, args: &'_ [Arg<'s>]) -> Flow<'s> {
+        let tree = self.tree;
+        let mut outcome: Option<(Part, bool)> = None;
+        if let Kind::Field { of, name } = tree.kind(callee) {
+            let object = self.eval(*of)?;
+            match object {
+                Value::Outcome(part, fail) => {
+                    outcome = Some((part, fail));
+                    if let Value::Outcome(part, fail) = self.part_of(part, fail, name) {
+                        outcome = Some((part, fail));
+                    } else if name.starts_with("is_") || name.starts_with("is") {
+                        return Ok(self.part_of(part, fail, name));
+                    }
+                }
+                Value::Rejected => return Ok(Value::Rejected),
+                _ => {}
+            }
+            if matches!(*name, "ok" | "await" | "unwrap" | "expect" | "get" | "join" | "block" | "result")
+                && outcome == Some((Part::Whole, true))
+                && args.is_empty()
+                && matches!(*name, "unwrap" | "expect")
+            {
+                return Err(Exit::Throw);
+            }
+            if matches!(*name, "ok" | "await" | "blockingGet" | "into" | "map_err" | "with_context" | "context")
+                && let Some((Part::Flag, fail)) = outcome
+                && self.file.language == Language::Rust
+            {
+                return Ok(Value::Outcome(Part::Whole, fail));
+            }
+        }
+        if let Some(value) = self.retry_after(id, args)? {
+            return Ok(value);
+        }
+        let asks = tree.last_name(callee).map_or(words::About::Field, words::about);
+        for arg in args.iter().take(64) {
+            let value = self.eval(arg.value)?;
+            match value {
+                Value::Outcome(_, fail) if outcome.is_none() => {
+                    outcome = Some(match asks {
+                        words::About::Flag => (Part::Flag, fail),
+                        words::About::Status => (Part::Status, fail),
+                        words::About::Doubt | words::About::BadFlag | words::About::Error => {
+                            (Part::Doubt, fail)
+                        }
+                        words::About::Field => {
+                            let part = match value {
+                                Value::Outcome(Part::Error, _) => Part::Doubt,
+                                _ => Part::Field,
+                            };
+                            (part, fail)
+                        }
+                    });
+                }
+                Value::Rejected => return Err(Exit::Throw),
+                Value::Function(function, frame)
+                    if matches!(tree.kind(arg.value), Kind::Function { .. })
+                        && !words::has(tree.source(callee), &["finally", "on_exit", "addEventListener"]) =>
+                {
+                    let value = self.invoke(function, Vec::new(), frame)?;
+                    if value.is_outcome() && outcome.is_none() {
+                        if value == Value::Rejected {
+                            return Ok(value);
+                        }
+                        if let Value::Outcome(part, fail) = value {
+                            outcome = Some((part, fail));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(match outcome {
+            Some((part, fail)) => Value::Outcome(part, fail),
+            None => Value::Unknown,
+        })
+    }
+
+    /// `headers.get("Retry-After", 5)`: the server says how long.
+    fn retry_after(&mut self, id: Id, args: &'_ [Arg<'s>]) -> Result<Option<Value>, Exit<'s>> {
+        let named = args.iter().any(|arg| match self.tree.kind(arg.value) {
+            Kind::Text(text) => is_retry_after(text),
+            Kind::Field { name, .. } => is_retry_after(name),
+            _ => false,
+        });
+        let callee = match self.tree.kind(id) {
+            Kind::Call { callee, .. } => self.tree.last_name(*callee).unwrap_or_default(),
+            _ => "",
+        };
+        if !named && !is_retry_after(callee) {
+            return Ok(None);
+        }
+        if let Some(default) = args.get(1).filter(|_| named)
+            && let Some(mut num) = self.eval(default.value)?.num()
+        {
+            num.server = true;
+            return Ok(Some(Value::Num(num)));
+        }
+        Ok(Some(self.server_value(id)))
+    }
+
+    /// Whether an operand asks about a match, for the languages that write it as a call.
+    pub(super) fn is_match_macro(&self, callee: Id) -> bool {
+        self.tree.last_name(callee).is_some_and(|name| name.trim_end_matches('!') == "matches")
+    }
+
+    pub(super) fn match_macro(&mut self, args: &'_ [Arg<'s>]) -> Result<Option<Value>, Exit<'s>> {
+        let [value, pattern, ..] = args else { return Ok(None) };
+        let found = self.eval(value.value)?;
+        let fits = self.matches(value.value, &found, pattern.value)?;
+        let _ = Op::Matches;
+        Ok(Some(fits.value()))
+    }
+}

@@ -1,0 +1,570 @@
+//! Statements: what runs after what.
+
+use super::super::value::{Num, Part, Truth, Value};
+use super::super::words;
+use super::{Cut, ENDLESS, Exit, Fate, Flow, Machine, seen};
+use crate::tree::{Arm, Handler, Id, Kind, LoopForm, Op};
+
+/// Rounds of a loop that nobody looks at.
+const OTHER_ROUNDS: u32 = 40;
+/// Elements of a collection that is not known.
+const UNKNOWN_ELEMENTS: u32 = 3;
+
+/// Whether a loop goes on.
+enum Round {
+    On,
+    Out(Value),
+}
+
+impl<'s> Machine<'_, '_, 's> {
+    /// Statements from one on; backward jumps included.
+    pub(super) fn statements(&mut self, all: &'_ [Id], from: usize) -> Flow<'s> {
+        let mut at = from;
+        let mut last = Value::Null;
+        while at < all.len() {
+            match self.eval(all[at]) {
+                Ok(value) => {
+                    last = value;
+                    at += 1;
+                }
+                Err(Exit::Goto(label)) => match self.label_in(all, label) {
+                    Some(place) => at = place,
+                    None => return Err(Exit::Goto(label)),
+                },
+                Err(exit) => return Err(exit),
+            }
+        }
+        Ok(last)
+    }
+
+    pub(super) fn label_in(&self, all: &[Id], label: &str) -> Option<usize> {
+        all.iter().position(|id| match self.tree.kind(*id) {
+            Kind::Label(name) => *name == label,
+            // A label may hold the statement it names.
+            Kind::Block(inner) | Kind::Other(inner) => inner
+                .first()
+                .is_some_and(|id| matches!(self.tree.kind(*id), Kind::Label(name) if *name == label)),
+            Kind::Loop { label: Some(name), .. } => *name == label,
+            _ => false,
+        })
+    }
+
+    pub(super) fn branch(
+        &mut self,
+        id: Id,
+        test: Id,
+        then: Id,
+        otherwise: Option<Id>,
+    ) -> Flow<'s> {
+        let truth = self.truth(test)?;
+        if self.decide(id, truth, Some(then), otherwise, Some(test)) {
+            self.eval(then)
+        } else {
+            self.maybe(otherwise)
+        }
+    }
+
+    /// Which way a question goes.
+    pub(super) fn decide(
+        &mut self,
+        id: Id,
+        truth: Truth,
+        then: Option<Id>,
+        otherwise: Option<Id>,
+        test: Option<Id>,
+    ) -> bool {
+        let about = match truth {
+            Truth::Yes => return true,
+            Truth::No => return false,
+            Truth::Maybe(about) => about,
+        };
+        let mut yes = self.prefers(then, otherwise, about && self.plan.fate == Fate::Good);
+        if let Some(test) = test
+            && !about
+            && words::is_stop(self.tree.source(test))
+            && then.is_some_and(|then| self.leaves(then))
+        {
+            yes = false;
+        }
+        if self.plan.flips.contains(&id) {
+            yes = !yes;
+        }
+        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id) {
+            self.trace.undecided.push((id, yes));
+        }
+        yes
+    }
+
+    /// Whether the first way is the better guess: the one that does not leave (after a success: the
+    /// one that does), or the one in which something is called.
+    fn prefers(&self, then: Option<Id>, otherwise: Option<Id>, leaving: bool) -> bool {
+        let out = |way: Option<Id>| way.is_some_and(|way| self.leaves(way));
+        match (out(then), out(otherwise)) {
+            (true, false) => leaving,
+            (false, true) => !leaving,
+            _ => {
+                let calls = |way: Option<Id>| way.is_some_and(|way| self.has_operation(way));
+                calls(then) || !calls(otherwise)
+            }
+        }
+    }
+
+    /// Whether a piece of code ends by leaving: its last statement raises, returns or breaks.
+    pub(super) fn leaves(&self, id: Id) -> bool {
+        match self.tree.kind(id) {
+            Kind::Throw(_) | Kind::Break { .. } => true,
+            Kind::Return(value) => {
+                // `return again()` does not give up.
+                !value.is_some_and(|value| self.goes_on(value))
+            }
+            Kind::Propagate(_) => false,
+            Kind::Block(all) => all.last().is_some_and(|last| self.leaves(*last)),
+            Kind::If { then, otherwise: Some(otherwise), .. } => {
+                self.leaves(*then) && self.leaves(*otherwise)
+            }
+            Kind::Call { callee, .. } => {
+                if let Some(path) = self.tree.path(*callee) {
+                    return matches!(
+                        path[..],
+                        ["reject" | "panic" | "exit" | "bail!" | "panic!" | "bail"]
+                            | ["sys" | "os" | "process" | "Promise" | "System", "exit" | "Exit" | "reject"]
+                            | ["CompletableFuture", "failedFuture"]
+                    );
+                }
+                false
+            }
+            Kind::Other(all) => matches!(all[..], [only] if self.leaves(only)),
+            _ => false,
+        }
+    }
+
+    /// Whether the function that calls itself is called, or the operation.
+    fn goes_on(&self, id: Id) -> bool {
+        let tree = self.tree;
+        self.has_operation(id)
+            || self.plan.recursive.is_some_and(|function| {
+                let name = self.file.function_name(function);
+                tree.walk(id).any(|at| match tree.kind(at) {
+                    Kind::Call { callee, .. } => tree.last_name(*callee) == name,
+                    _ => false,
+                })
+            })
+    }
+
+    pub(super) fn run_loop(
+        &mut self,
+        id: Id,
+        form: &'_ LoopForm,
+        label: Option<&'s str>,
+        body: Id,
+        otherwise: Option<Id>,
+    ) -> Flow<'s> {
+        let subject = self.plan.subject == Some(id);
+        let most = if subject { ENDLESS + 2 } else { OTHER_ROUNDS };
+        if let LoopForm::Counted { init, .. } = form {
+            self.maybe(*init)?;
+        }
+        let elements = match form {
+            LoopForm::Each { over, .. } => Some(self.elements(*over, most)?),
+            _ => None,
+        };
+        let mut round = 0_u32;
+        let mut guessed = 0_u32;
+        loop {
+            let go = match form {
+                LoopForm::Endless => true,
+                LoopForm::While(test) => self.goes_round(id, *test, subject, &mut guessed)?,
+                LoopForm::Counted { test: Some(test), .. } => {
+                    self.goes_round(id, *test, subject, &mut guessed)?
+                }
+                LoopForm::Counted { test: None, .. } => true,
+                LoopForm::DoWhile(test) => {
+                    round == 0 || self.goes_round(id, *test, subject, &mut guessed)?
+                }
+                LoopForm::Each { .. } => match &elements {
+                    Some(all) => (round as usize) < all.len(),
+                    None => false,
+                },
+            };
+            if !go {
+                break;
+            }
+            if round >= most {
+                if subject {
+                    return self.cut(Cut::Endless);
+                }
+                break;
+            }
+            round += 1;
+            let calls = self.trace.calls;
+            if let (LoopForm::Each { var: Some(var), .. }, Some(all)) = (form, &elements) {
+                self.bind(*var, all[round as usize - 1].clone())?;
+            }
+            let ended = self.round(body, label);
+            if subject && self.trace.calls > calls {
+                self.trace.rounds += 1;
+            }
+            match ended? {
+                Round::On => {}
+                Round::Out(value) => return Ok(value),
+            }
+            if let LoopForm::Counted { step: Some(step), .. } = form {
+                self.eval(*step)?;
+            }
+        }
+        self.maybe(otherwise)
+    }
+
+    fn bind(&mut self, var: Id, value: Value) -> Result<(), Exit<'s>> {
+        match self.tree.kind(var) {
+            Kind::Name(name) => {
+                self.set_here(name, value);
+                Ok(())
+            }
+            _ => self.set(var, value),
+        }
+    }
+
+    fn round(&mut self, body: Id, label: Option<&'s str>) -> Result<Round, Exit<'s>> {
+        match self.eval(body) {
+            Ok(_) | Err(Exit::Continue(None)) => Ok(Round::On),
+            Err(Exit::Continue(Some(to))) if Some(to) == label => Ok(Round::On),
+            Err(Exit::Break(None, value)) => Ok(Round::Out(value)),
+            Err(Exit::Break(Some(to), value)) if Some(to) == label => Ok(Round::Out(value)),
+            Err(exit) => Err(exit),
+        }
+    }
+
+    fn goes_round(
+        &mut self,
+        id: Id,
+        test: Id,
+        subject: bool,
+        guessed: &mut u32,
+    ) -> Result<bool, Exit<'s>> {
+        let known = match self.truth(test)? {
+            Truth::Yes => return Ok(true),
+            Truth::No => return Ok(false),
+            Truth::Maybe(about) => about,
+        };
+        *guessed += 1;
+        // After a success a loop that asks about it ends; one that is not looked at ends soon.
+        let go = if known && self.plan.fate == Fate::Good { false } else { subject || *guessed <= 2 };
+        let go = go != self.plan.flips.contains(&id);
+        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id) {
+            self.trace.undecided.push((id, go));
+        }
+        Ok(go)
+    }
+
+    /// What a loop goes through.
+    fn elements(&mut self, over: Id, most: u32) -> Result<Vec<Value>, Exit<'s>> {
+        let tree = self.tree;
+        if let Kind::Range { from, to, inclusive } = tree.kind(over) {
+            let from = match from {
+                Some(from) => {
+                    let value = self.eval(*from)?;
+                    self.as_number(*from, &value).unwrap_or(Num::exact(0.0))
+                }
+                None => Num::exact(0.0),
+            };
+            let to = match to {
+                Some(to) => {
+                    let value = self.eval(*to)?;
+                    self.as_number(*to, &value).unwrap_or(Num::exact(4.0))
+                }
+                None => Num::exact(f64::INFINITY),
+            };
+            for num in [from, to] {
+                self.bounded_by(num);
+            }
+            let end = if *inclusive { to.high + 1.0 } else { to.high };
+            let count = (end - from.low).ceil().clamp(0.0, f64::from(most) + 1.0) as usize;
+            return Ok((0..count).map(|at| Value::number(from.low + at as f64)).collect());
+        }
+        // `enumerate(list)`, `list.iter()`, `reversed(list)`.
+        if let Kind::Call { callee, args, .. } = tree.kind(over) {
+            let name = tree.last_name(*callee).unwrap_or_default();
+            if matches!(name, "enumerate") {
+                let inner = match (args.first(), tree.kind(*callee)) {
+                    (Some(arg), _) => Some(arg.value),
+                    (None, Kind::Field { of, .. }) => Some(*of),
+                    _ => None,
+                };
+                if let Some(inner) = inner {
+                    let all = self.elements(inner, most)?;
+                    let pair = |(at, value)| Value::List([Value::number(at as f64), value].into());
+                    return Ok(all.into_iter().enumerate().map(pair).collect());
+                }
+            }
+            if let ("rev" | "into_iter" | "iter", Kind::Field { of, .. }) = (name, tree.kind(*callee)) {
+                return self.elements(*of, most);
+            }
+        }
+        match self.eval(over)? {
+            Value::List(all) => Ok(all.to_vec()),
+            value @ Value::Num(_) => {
+                let count = value.num().map_or(0.0, |num| num.high).clamp(0.0, f64::from(most));
+                Ok((0..count as usize).map(|at| Value::number(at as f64)).collect())
+            }
+            _ => Ok(vec![Value::Unknown; UNKNOWN_ELEMENTS as usize]),
+        }
+    }
+
+    pub(super) fn bounded_by(&mut self, num: Num) {
+        if num.symbol != 0 && !self.trace.bounds.contains(&num.symbol) {
+            self.trace.bounds.push(num.symbol);
+        }
+    }
+
+    pub(super) fn attempt(&mut self, id: Id) -> Flow<'s> {
+        let Kind::Try { body, handlers, otherwise, finally } = self.tree.kind(id) else {
+            return Ok(Value::Unknown);
+        };
+        loop {
+            let mut end = self.eval(*body);
+            if end == Err(Exit::Throw) {
+                end = self.handle(id, handlers);
+            } else if let (Ok(_), Some(otherwise)) = (&end, otherwise) {
+                end = self.eval(*otherwise);
+            }
+            if end == Err(Exit::Again) {
+                continue;
+            }
+            if let Some(finally) = finally
+                && end != Err(Exit::Cut)
+            {
+                self.eval(*finally)?;
+            }
+            return end;
+        }
+    }
+
+    /// Something in a `try` was raised whose body the machine began in the middle of.
+    pub(super) fn caught(&mut self, id: Id, from: Id) -> Flow<'s> {
+        let Kind::Try { body, handlers, .. } = self.tree.kind(id) else { return Err(Exit::Throw) };
+        if *body == from { self.handle(id, handlers) } else { Err(Exit::Throw) }
+    }
+
+    /// Picks the handler that is most likely to go on, and runs it.
+    fn handle(&mut self, id: Id, handlers: &'_ [Handler<'s>]) -> Flow<'s> {
+        let mut best: Option<(u8, usize)> = None;
+        for (at, handler) in handlers.iter().enumerate() {
+            let source = |id: &Id| self.tree.source(*id);
+            let cancels = handler.types.iter().map(source).any(words::is_cancel)
+                && handlers.len() > 1
+                && !handler.types.iter().map(source).any(|text| words::has(text, &["timeout"]));
+            let rank = if cancels {
+                0
+            } else if self.goes_on(handler.body) || self.jumps(handler.body) {
+                3
+            } else if self.leaves(handler.body) {
+                1
+            } else {
+                2
+            };
+            if best.is_none_or(|(known, _)| rank > known) {
+                best = Some((rank, at));
+            }
+        }
+        let Some((_, at)) = best else { return Err(Exit::Throw) };
+        let handler = &handlers[at];
+        if let Some(name) = handler.name {
+            let value = if self.failing() { Value::Outcome(Part::Error, true) } else { Value::Unknown };
+            self.set_here(name, value);
+        }
+        if let Some(guard) = handler.guard {
+            match self.truth(guard)? {
+                Truth::No => return Err(Exit::Throw),
+                Truth::Maybe(_) if self.plan.flips.contains(&guard) => return Err(Exit::Throw),
+                _ => {}
+            }
+            if !self.trace.filters.contains(&guard) {
+                self.trace.filters.push(guard);
+            }
+        }
+        if self.failing() {
+            self.notice(seen::CAUGHT);
+            if !self.trace.handlers.contains(&(id, at)) {
+                self.trace.handlers.push((id, at));
+            }
+        }
+        self.eval(handler.body)
+    }
+
+    fn jumps(&self, id: Id) -> bool {
+        self.tree.walk_here(id).any(|at| {
+            matches!(self.tree.kind(at), Kind::Again | Kind::Goto(_) | Kind::Continue(_))
+        })
+    }
+
+    pub(super) fn notice(&mut self, how: u8) {
+        self.trace.seen |= how;
+    }
+
+    /// `match`, `switch`, `when`, `select`.
+    pub(super) fn choose(&mut self, id: Id, of: Option<Id>, arms: &'_ [Arm]) -> Flow<'s> {
+        let Some(of) = of else { return self.select(id, arms) };
+        let value = self.eval(of)?;
+        let mut open: Vec<(usize, bool)> = Vec::new();
+        let mut sure = None;
+        for (at, arm) in arms.iter().enumerate() {
+            let mut fits = Truth::of(arm.patterns.is_empty());
+            for pattern in &arm.patterns {
+                fits = match (fits, self.matches(of, &value, *pattern)?) {
+                    (Truth::Yes, _) | (_, Truth::Yes) => Truth::Yes,
+                    (Truth::Maybe(a), Truth::Maybe(b)) => Truth::Maybe(a || b),
+                    (maybe @ Truth::Maybe(_), _) | (_, maybe @ Truth::Maybe(_)) => maybe,
+                    _ => Truth::No,
+                };
+            }
+            if fits != Truth::No
+                && let Some(guard) = arm.guard
+            {
+                for pattern in &arm.patterns {
+                    self.capture(*pattern, &value)?;
+                }
+                fits = match (fits, self.truth(guard)?) {
+                    (_, Truth::No) => Truth::No,
+                    (Truth::Yes, other) => other,
+                    (maybe, _) => maybe,
+                };
+            }
+            match fits {
+                Truth::Yes => {
+                    sure = Some(at);
+                    break;
+                }
+                Truth::Maybe(about) => open.push((at, about)),
+                Truth::No => {}
+            }
+        }
+        let mut chosen = sure;
+        // One that may fit and goes on is better than the one that surely fits after it.
+        if let Some(&(first, about)) = open.first() {
+            let good = about && self.plan.fate == Fate::Good;
+            let better = open
+                .iter()
+                .map(|(at, _)| *at)
+                .find(|at| self.leaves(arms[*at].body) == good)
+                .or_else(|| sure.is_none().then_some(first));
+            let key = arms[first].body;
+            let flipped = self.plan.flips.contains(&key);
+            if !self.trace.undecided.iter().any(|(at, _)| *at == key) {
+                self.trace.undecided.push((key, true));
+            }
+            chosen = match (better, sure) {
+                (Some(_), Some(sure)) if flipped => Some(sure),
+                (Some(better), Some(sure)) => {
+                    // A sure default that goes on is as good.
+                    let keep = !good && !self.leaves(arms[sure].body) && self.leaves(arms[better].body);
+                    Some(if keep { sure } else { better })
+                }
+                (better, sure) => better.or(sure),
+            };
+        }
+        let Some(at) = chosen else { return Ok(Value::Null) };
+        for pattern in &arms[at].patterns {
+            self.capture(*pattern, &value)?;
+        }
+        match self.eval(arms[at].body) {
+            // `break` in a `switch` leaves the `switch`.
+            Err(Exit::Break(None, _)) if self.breaks_here() => Ok(Value::Null),
+            other => other,
+        }
+    }
+
+    /// Whether a plain `break` ends the innermost `switch`: not in Rust, Kotlin, Python and Ruby.
+    fn breaks_here(&self) -> bool {
+        use crate::language::Language as L;
+        !matches!(self.file.language, L::Rust | L::Kotlin | L::Python | L::Ruby)
+    }
+
+    /// Gives the names in a pattern what they stand for.
+    pub(super) fn capture(&mut self, pattern: Id, value: &Value) -> Result<(), Exit<'s>> {
+        let tree = self.tree;
+        if let Kind::Call { args, .. } = tree.kind(pattern) {
+            for arg in args {
+                if let Kind::Name(name) = tree.kind(arg.value) {
+                    let inner = match value {
+                        Value::Outcome(_, true) => Value::Outcome(Part::Error, true),
+                        Value::Outcome(_, false) => Value::Outcome(Part::Field, false),
+                        _ => Value::Unknown,
+                    };
+                    self.set_here(name, inner);
+                }
+            }
+        } else if let Kind::Name(name) = tree.kind(pattern)
+            && name.starts_with(char::is_lowercase)
+        {
+            self.set_here(name, value.clone());
+        } else if let Kind::Let { target, .. } = tree.kind(pattern) {
+            return self.capture(*target, value);
+        }
+        Ok(())
+    }
+
+    /// Go's `select`: a timer that fires and goes on, before a default, before the first.
+    fn select(&mut self, id: Id, arms: &'_ [Arm]) -> Flow<'s> {
+        // A `switch` without a subject: its patterns are conditions.
+        let comms = |pattern: &Id| match self.tree.kind(*pattern) {
+            Kind::Unary { op: Op::Other, .. } | Kind::Assign { .. } | Kind::Let { .. } => true,
+            _ => self.tree.source(*pattern).contains("<-"),
+        };
+        if !arms.iter().any(|arm| arm.patterns.iter().any(comms)) {
+            return self.conditions(id, arms);
+        }
+        let mut best: Option<(u8, usize, Option<Num>)> = None;
+        for (at, arm) in arms.iter().enumerate() {
+            let mut timer = None;
+            for pattern in &arm.patterns {
+                if words::is_stop(self.tree.source(*pattern)) {
+                    continue;
+                }
+                if let Value::Timer(num) = self.eval(*pattern)? {
+                    timer = Some(num);
+                }
+            }
+            let stop = arm.patterns.iter().any(|p| words::is_stop(self.tree.source(*p)));
+            let leaves = self.leaves(arm.body);
+            let rank = match (timer.is_some(), leaves, arm.patterns.is_empty()) {
+                (true, false, _) => 5,
+                (_, _, true) => 4,
+                (false, false, _) if !stop => 3,
+                (true, true, _) => 2,
+                (_, true, _) if !stop => 1,
+                _ => 0,
+            };
+            if best.is_none_or(|(known, ..)| rank > known) {
+                best = Some((rank, at, timer));
+            }
+        }
+        let Some((_, at, timer)) = best else { return Ok(Value::Null) };
+        if let Some(num) = timer {
+            self.wait(id, num);
+        }
+        match self.eval(arms[at].body) {
+            Err(Exit::Break(None, _)) => Ok(Value::Null),
+            other => other,
+        }
+    }
+
+    fn conditions(&mut self, id: Id, arms: &'_ [Arm]) -> Flow<'s> {
+        for (at, arm) in arms.iter().enumerate() {
+            let mut fits = arm.patterns.is_empty();
+            for pattern in &arm.patterns {
+                let truth = self.truth(*pattern)?;
+                let rest = arms.get(at + 1).map(|next| next.body);
+                fits = fits || self.decide(arm.body, truth, Some(arm.body), rest, Some(*pattern));
+            }
+            if fits {
+                return match self.eval(arm.body) {
+                    Err(Exit::Break(None, _)) if self.breaks_here() => Ok(Value::Null),
+                    other => other,
+                };
+            }
+        }
+        let _ = id;
+        Ok(Value::Null)
+    }
+}

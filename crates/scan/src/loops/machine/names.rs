@@ -1,0 +1,540 @@
+//! Names and fields: what they are while the machine runs, and what was written before it began.
+
+use super::super::value::{Num, Part, Value};
+use super::super::words;
+use super::{Exit, Flow, Machine, Symbol};
+use crate::language::Language;
+use crate::tree::{Id, Kind, Op};
+
+/// How many definitions are followed for one name.
+const DEEPEST_LOOKUP: u32 = 6;
+
+impl<'s> Machine<'_, '_, 's> {
+    /// A name, a field, an element.
+    pub(super) fn place(&mut self, id: Id) -> Flow<'s> {
+        let tree = self.tree;
+        match tree.kind(id) {
+            Kind::Name(name) => Ok(self.name(id, name)),
+            Kind::Field { of, name } => {
+                if let Some(value) = self.constant(id) {
+                    return Ok(value);
+                }
+                let key = self.key(id);
+                if let Some(value) = self.heap.get(&key) {
+                    return Ok(value.clone());
+                }
+                if self.is_own(*of) {
+                    let value = self.resolve(id, name, true);
+                    self.heap.insert(key, value.clone());
+                    return Ok(value);
+                }
+                let object = self.eval(*of)?;
+                Ok(self.member(id, *of, &object, name))
+            }
+            Kind::Index { of, at } => {
+                let list = self.eval(*of)?;
+                let index = self.eval(*at)?;
+                if let (Value::List(all), Some(index)) = (&list, index.num()) {
+                    let len = all.len() as f64;
+                    let at = if index.low < 0.0 { len + index.low } else { index.low };
+                    if at >= 0.0 && at < len {
+                        return Ok(all[at as usize].clone());
+                    }
+                    return Ok(Value::Null);
+                }
+                if let Value::Text(text) = &index
+                    && is_retry_after(text)
+                {
+                    return Ok(self.server_value(id));
+                }
+                Ok(match list {
+                    Value::Outcome(_, fail) => Value::Outcome(Part::Field, fail),
+                    _ => Value::Unknown,
+                })
+            }
+            _ => Ok(Value::Unknown),
+        }
+    }
+
+    fn member(&mut self, id: Id, of: Id, object: &Value, name: &'s str) -> Value {
+        match object {
+            Value::Outcome(part, fail) => self.part_of(*part, *fail, name),
+            Value::Timer(num) if matches!(name, "C" | "Chan") => Value::Timer(*num),
+            Value::Num(num) => self.number_member(*num, name).unwrap_or(Value::Num(*num)),
+            Value::List(all) if matches!(name, "length" | "size" | "Length" | "Count") => {
+                Value::number(all.len() as f64)
+            }
+            Value::Unknown => {
+                // A class of this file with a constant: `Settings.RETRIES`.
+                if let Kind::Name(class) = self.tree.kind(of)
+                    && class.starts_with(char::is_uppercase)
+                {
+                    return self.resolve(id, name, false);
+                }
+                Value::Unknown
+            }
+            _ => Value::Unknown,
+        }
+    }
+
+    /// What a field or a method of the operation's result is.
+    pub(super) fn part_of(&mut self, part: Part, fail: bool, name: &str) -> Value {
+        use words::About;
+        match words::about(name) {
+            About::Flag => Value::Outcome(Part::Flag, fail),
+            About::BadFlag => {
+                self.notice(super::seen::FLAG);
+                Value::Bool(fail)
+            }
+            About::Status => Value::Outcome(Part::Status, fail),
+            About::Error if fail => Value::Outcome(Part::Error, true),
+            About::Error => Value::Null,
+            About::Doubt => Value::Outcome(Part::Doubt, fail),
+            About::Field if part == Part::Error => Value::Outcome(Part::Doubt, fail),
+            About::Field => Value::Outcome(Part::Field, fail),
+        }
+    }
+
+    fn name(&mut self, id: Id, name: &'s str) -> Value {
+        let mut frame = Some(self.current);
+        while let Some(at) = frame {
+            if let Some(value) = self.frames[at].vars.get(name) {
+                return value.clone();
+            }
+            frame = self.frames[at].parent;
+        }
+        if matches!(name, "self" | "this" | "super" | "base" | "_") {
+            return Value::Unknown;
+        }
+        let value = self.resolve(id, name, false);
+        // It is the same for the rest of the run.
+        self.frames[0].vars.insert(name, value.clone());
+        value
+    }
+
+    /// What was written for a name before the machine began.
+    fn resolve(&mut self, at: Id, name: &'s str, field: bool) -> Value {
+        if self.looking_up >= DEEPEST_LOOKUP {
+            return Value::Unknown;
+        }
+        self.looking_up += 1;
+        let value = self.resolve_once(at, name, field);
+        self.looking_up -= 1;
+        value
+    }
+
+    fn resolve_once(&mut self, at: Id, name: &'s str, field: bool) -> Value {
+        let (tree, file) = (self.tree, self.file);
+        let entry = tree.span(self.plan.entry).start;
+        let all = file.assigned(name);
+        if !field {
+            let mut inner = Some(at);
+            // From the innermost function outward.
+            while let Some(function) = inner.and_then(|id| tree.function_of(id)) {
+                let before = all
+                    .iter()
+                    .filter(|id| tree.function_of(**id) == Some(function))
+                    .filter(|id| tree.span(**id).start < entry && !file.within(self.plan.entry, **id))
+                    .filter(|id| self.is_plain(**id, name))
+                    .next_back();
+                if let Some(place) = before {
+                    return self.written(*place, name);
+                }
+                if let Kind::Function { params, .. } = tree.kind(function)
+                    && let Some(param) = params.iter().find(|param| param.name == name)
+                {
+                    return match param.default {
+                        Some(default) => self.usual(name.to_owned(), default),
+                        None => Value::Unknown,
+                    };
+                }
+                inner = Some(function);
+            }
+        }
+        if let Some(function) = file.functions(name).first()
+            && file.functions(name).len() == 1
+            && !field
+        {
+            return Value::Function(*function, 0);
+        }
+        // A field of the class, a constant of the module.
+        let class = tree.class_of(at);
+        let declared: Vec<Id> = all
+            .iter()
+            .copied()
+            .filter(|id| {
+                let outside = tree.function_of(*id).is_none();
+                let member = tree.class_of(*id);
+                outside && (member.is_none() || member == class || !field)
+            })
+            .collect();
+        let changed = all.iter().any(|id| {
+            tree.function_of(*id).is_some()
+                && !file.within(*id, self.plan.entry)
+                && self.is_member(*id)
+        });
+        if let [place, ..] = declared[..] {
+            let constant = matches!(tree.kind(place), Kind::Let { constant: true, .. });
+            let value = self.written(place, name);
+            if changed && !constant && let Value::Num(num) = value {
+                return self.symbol(name.to_owned(), Some(num));
+            }
+            return value;
+        }
+        // Given in a constructor or a setter.
+        let given: Vec<Id> = all.iter().copied().filter(|id| self.is_member(*id)).collect();
+        if let [place] = given[..]
+            && let Kind::Assign { op: None, value, .. } = tree.kind(place)
+            && !file.within(place, self.plan.entry)
+        {
+            return match tree.kind(*value) {
+                Kind::Name(param) => self.parameter(place, param),
+                _ => self.constant_of(*value),
+            };
+        }
+        Value::Unknown
+    }
+
+    fn is_member(&self, assign: Id) -> bool {
+        match self.tree.kind(assign) {
+            Kind::Assign { target, .. } => {
+                matches!(self.tree.kind(*target), Kind::Field { of, .. } if self.is_own(*of))
+            }
+            _ => false,
+        }
+    }
+
+    fn parameter(&mut self, at: Id, name: &'s str) -> Value {
+        let Some(function) = self.tree.function_of(at) else { return Value::Unknown };
+        let Kind::Function { params, .. } = self.tree.kind(function) else {
+            return Value::Unknown;
+        };
+        match params.iter().find(|param| param.name == name).and_then(|param| param.default) {
+            Some(default) => self.usual(name.to_owned(), default),
+            None => Value::Unknown,
+        }
+    }
+
+    /// A parameter with a default: not known, but usually that.
+    pub(super) fn usual(&mut self, name: String, default: Id) -> Value {
+        match self.constant_of(default) {
+            Value::Num(num) => self.symbol(name, Some(num)),
+            Value::Null => Value::Unknown,
+            other => other,
+        }
+    }
+
+    /// The value of an expression that stands outside of what runs.
+    fn constant_of(&mut self, id: Id) -> Value {
+        self.eval(id).unwrap_or(Value::Unknown)
+    }
+
+    fn is_plain(&self, place: Id, name: &str) -> bool {
+        match self.tree.kind(place) {
+            Kind::Let { .. } => true,
+            Kind::Assign { op: None, target, .. } => match self.tree.kind(*target) {
+                Kind::Name(_) => true,
+                Kind::List(all) => {
+                    all.iter().any(|one| matches!(self.tree.kind(*one), Kind::Name(n) if *n == name))
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn written(&mut self, place: Id, name: &str) -> Value {
+        let (target, value, ty) = match self.tree.kind(place) {
+            Kind::Let { target, value, ty, .. } => (*target, *value, *ty),
+            Kind::Assign { target, value, .. } => (*target, Some(*value), None),
+            _ => return Value::Unknown,
+        };
+        let Some(value) = value else {
+            return match ty {
+                Some(ty) if words::has(ty, &["int", "float", "long", "number", "double"]) => {
+                    Value::number(0.0)
+                }
+                Some(ty) if words::has(ty, &["bool"]) => Value::Bool(false),
+                _ => Value::Null,
+            };
+        };
+        // The operation itself is not called by looking at what it gave.
+        if self.has_operation(value) {
+            return Value::Unknown;
+        }
+        let found = self.constant_of(value);
+        match (self.tree.kind(target), found) {
+            (Kind::List(all), Value::List(values)) if all.len() == values.len() => {
+                let at = all.iter().position(|one| self.tree.last_name(*one) == Some(name));
+                at.map_or(Value::Unknown, |at| values[at].clone())
+            }
+            (Kind::List(_), _) => Value::Unknown,
+            (_, found) => found,
+        }
+    }
+
+    pub(super) fn has_operation(&self, id: Id) -> bool {
+        self.plan.ops.iter().any(|op| self.file.within(*op, id))
+    }
+
+    /// A new unknown, or the one that this text stands for already.
+    pub(super) fn symbol(&mut self, text: String, usual: Option<Num>) -> Value {
+        let at = match self.trace.symbols.iter().position(|known| known.text == text) {
+            Some(at) => at,
+            None => {
+                let all = words::words(&text);
+                let is = |list: &[&str]| all.iter().any(|word| list.contains(&word.as_str()));
+                let witness = match usual {
+                    Some(usual) => usual.low,
+                    None if is(&["cap", "max", "limit", "maximum"]) && is(words::WAITS) => 1e7,
+                    None if is(words::WAITS) => 8.0,
+                    None => 4.0,
+                };
+                let usual = usual.map(|usual| usual.low);
+                if self.trace.symbols.len() >= 1000 {
+                    return Value::Unknown;
+                }
+                self.trace.symbols.push(Symbol { text, usual, witness });
+                self.trace.symbols.len() - 1
+            }
+        };
+        let symbol = &self.trace.symbols[at];
+        let mut num = Num::exact(symbol.witness + self.plan.bump);
+        num.duration = usual.is_some_and(|usual| usual.duration);
+        num.symbol = u16::try_from(at + 1).unwrap_or(u16::MAX);
+        Value::Num(num)
+    }
+
+    /// A number for what is written here, also where nothing is known of it.
+    pub(super) fn as_number(&mut self, id: Id, value: &Value) -> Option<Num> {
+        if let Some(num) = value.num() {
+            return Some(num);
+        }
+        if *value != Value::Unknown {
+            return None;
+        }
+        let tree = self.tree;
+        let named = match tree.kind(id) {
+            Kind::Name(_) | Kind::Field { .. } | Kind::Call { .. } | Kind::Index { .. } => {
+                self.file.brief(id, 60)
+            }
+            Kind::Await(of) => return self.as_number(*of, value),
+            _ => return None,
+        };
+        let found = self.symbol(named, None);
+        // A name keeps its witness, so that counting it down leads somewhere.
+        if let Kind::Name(name) = tree.kind(id) {
+            self.assign_name(name, found.clone());
+        }
+        found.num()
+    }
+
+    pub(super) fn server_value(&mut self, id: Id) -> Value {
+        let text = self.file.brief(id, 60);
+        match self.symbol(text, None) {
+            Value::Num(mut num) => {
+                num.server = true;
+                Value::Num(num)
+            }
+            other => other,
+        }
+    }
+
+    pub(super) fn is_own(&self, id: Id) -> bool {
+        match self.tree.kind(id) {
+            Kind::Name(name) => {
+                matches!(*name, "self" | "this" | "cls" | "Self" | "$this")
+                    || (self.file.language == Language::Go && name.len() <= 2 && self.is_receiver(id, name))
+            }
+            _ => false,
+        }
+    }
+
+    fn is_receiver(&self, id: Id, name: &str) -> bool {
+        // A receiver is declared by no statement and no parameter.
+        self.tree.function_of(id).is_some_and(|function| match self.tree.kind(function) {
+            Kind::Function { params, .. } => params.iter().all(|param| param.name != name),
+            _ => false,
+        }) && self.file.assigned(name).is_empty()
+    }
+
+    /// A field's key: its text without spaces and without the object itself.
+    fn key(&self, id: Id) -> String {
+        let text = self.file.squeezed(id);
+        let text = text.replace("?.", ".");
+        for own in ["this.", "self.", "$this->"] {
+            if let Some(rest) = text.strip_prefix(own) {
+                return rest.to_owned();
+            }
+        }
+        text
+    }
+
+    /// Sets what an assignment names.
+    pub(super) fn set(&mut self, target: Id, value: Value) -> Result<(), Exit<'s>> {
+        let tree = self.tree;
+        match tree.kind(target) {
+            Kind::Name(name) => self.assign_name(name, value),
+            Kind::Field { .. } => {
+                let key = self.key(target);
+                self.heap.insert(key, value);
+            }
+            Kind::List(all) | Kind::Other(all) => self.spread(all, &value)?,
+            Kind::Let { target, .. } => self.set(*target, value)?,
+            Kind::Record { entries, .. } => {
+                for entry in entries {
+                    let part = match (&value, &entry.key) {
+                        (Value::Outcome(part, fail), Some(key)) => self.part_of(*part, *fail, key),
+                        _ => Value::Unknown,
+                    };
+                    self.set(entry.value, part)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// `a, err = f()`: the last one of Go is the error, of others each gets its own.
+    fn spread(&mut self, all: &'_ [Id], value: &Value) -> Result<(), Exit<'s>> {
+        for (at, one) in all.iter().enumerate() {
+            let name = self.tree.last_name(*one).unwrap_or_default();
+            let part = match value {
+                Value::List(values) => values.get(at).cloned().unwrap_or(Value::Unknown),
+                Value::Outcome(part, fail) => {
+                    self.slot(name, *part, *fail, all.len() > 1 && at + 1 == all.len())
+                }
+                _ => Value::Unknown,
+            };
+            self.set(*one, part)?;
+        }
+        Ok(())
+    }
+
+    /// What of a result a name holds.
+    pub(super) fn slot(&mut self, name: &str, part: Part, fail: bool, last: bool) -> Value {
+        let all = words::words(name);
+        let is = |list: &[&str]| all.iter().any(|word| list.contains(&word.as_str()));
+        let go = self.file.language == Language::Go;
+        if is(&["err", "error", "errs", "err2", "err1", "e", "exception"]) || name.starts_with("err") {
+            return if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
+        }
+        if is(&["ok", "success", "succeeded", "done", "found"]) && part != Part::Status {
+            return Value::Outcome(Part::Flag, fail);
+        }
+        if go && last && name != "_" && all.len() == 1 && name.len() <= 3 && name.contains('e') {
+            return if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
+        }
+        Value::Outcome(part, fail)
+    }
+
+    pub(super) fn assign_name(&mut self, name: &'s str, value: Value) {
+        let mut frame = Some(self.current);
+        while let Some(at) = frame {
+            if let Some(place) = self.frames[at].vars.get_mut(name) {
+                *place = value;
+                return;
+            }
+            frame = self.frames[at].parent;
+        }
+        // In Python and Ruby an assignment declares; elsewhere the name is from outside.
+        let own = matches!(self.file.language, Language::Python | Language::Ruby | Language::Php);
+        let at = if own { self.current } else { 0 };
+        self.frames[at].vars.insert(name, value);
+    }
+
+    pub(super) fn set_here(&mut self, name: &'s str, value: Value) {
+        let at = self.current;
+        self.frames[at].vars.insert(name, value);
+    }
+
+    /// What a name is now, without looking at what was written before.
+    pub(super) fn current(&self, target: Id) -> Option<Value> {
+        match self.tree.kind(target) {
+            Kind::Name(name) => {
+                let mut frame = Some(self.current);
+                while let Some(at) = frame {
+                    if let Some(value) = self.frames[at].vars.get(name) {
+                        return Some(value.clone());
+                    }
+                    frame = self.frames[at].parent;
+                }
+                None
+            }
+            Kind::Field { .. } => self.heap.get(&self.key(target)).cloned(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn declare(
+        &mut self,
+        _id: Id,
+        target: Id,
+        value: Option<Id>,
+        ty: Option<&'s str>,
+    ) -> Flow<'s> {
+        let found = match value {
+            Some(value) => self.eval(value)?,
+            None => match ty {
+                Some(ty) if words::has(ty, &["int", "float", "long", "double", "number"]) => {
+                    Value::number(0.0)
+                }
+                Some(ty) if words::has(ty, &["bool"]) => Value::Bool(false),
+                _ => Value::Null,
+            },
+        };
+        let stored = self.renamed(target, found.clone());
+        match self.tree.kind(target) {
+            Kind::Name(name) => self.set_here(name, stored),
+            _ => self.set(target, stored)?,
+        }
+        Ok(found)
+    }
+
+    /// A result that is kept under a name that says which part of it it is.
+    fn renamed(&mut self, target: Id, value: Value) -> Value {
+        match (&value, self.tree.kind(target)) {
+            (Value::Outcome(part, fail), Kind::Name(name) | Kind::Field { name, .. })
+                if matches!(part, Part::Whole | Part::Field) =>
+            {
+                self.slot(name, *part, *fail, false)
+            }
+            _ => value,
+        }
+    }
+
+    pub(super) fn assign(&mut self, id: Id, op: Option<Op>, target: Id, value: Id) -> Flow<'s> {
+        let Some(op) = op else {
+            let found = self.eval(value)?;
+            let stored = self.renamed(target, found.clone());
+            self.set(target, stored)?;
+            return Ok(found);
+        };
+        if matches!(op, Op::Or | Op::Else) {
+            if let Some(now) = self.current(target)
+                && !matches!(now, Value::Null | Value::Bool(false))
+            {
+                return Ok(now);
+            }
+            let found = self.eval(value)?;
+            self.set(target, found.clone())?;
+            return Ok(found);
+        }
+        let result = self.binary(id, op, target, value)?;
+        self.set(target, result.clone())?;
+        Ok(result)
+    }
+
+    pub(super) fn step(&mut self, of: Id, by: f64, before: bool) -> Flow<'s> {
+        let old = self.eval(of)?;
+        let Some(old) = self.as_number(of, &old) else { return Ok(Value::Unknown) };
+        let new = old.add(Num::exact(by));
+        self.set(of, Value::Num(new))?;
+        Ok(Value::Num(if before { new } else { old }))
+    }
+}
+
+/// Whether a text names the header with the server's wish.
+pub(super) fn is_retry_after(text: &str) -> bool {
+    words::has(text, &["retry-after", "retry_after", "retryafter", "x-ratelimit-reset"])
+}

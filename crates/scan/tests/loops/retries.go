@@ -1,0 +1,126 @@
+package shapes
+
+// expect H17: retry attempts=4 delay=exponential base=100 schedule=100,200,400 jitter=none wasted
+func h17() (err error) {
+	backoff := 100 * time.Millisecond
+	for i := 0; i < 4; i++ {
+		if err = do(); err == nil {
+			return nil
+		}
+		time.Sleep(backoff)
+		backoff *= 2
+	}
+	return err
+}
+
+const maxRetries = 3
+
+// expect H18: retry attempts=4 delay=linear base=50 schedule=50,100,150 jitter=none
+func h18() (err error) {
+	for i := 0; i <= maxRetries; i++ {
+		if i > 0 {
+			time.Sleep(time.Duration(50*i) * time.Millisecond)
+		}
+		if err = do(); err == nil {
+			break
+		}
+	}
+	return err
+}
+
+// expect H19: retry attempts=5 delay=exponential jitter=full wasted
+func h19(ctx context.Context, base time.Duration) (err error) {
+	for attempt := range 5 {
+		if err = call(ctx); err == nil {
+			return nil
+		}
+		d := time.Duration(rand.Int63n(int64(base << attempt)))
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return err
+}
+
+// expect H20: retry attempts=3 delay=none jitter=none
+func h20(req *http.Request) {
+	tries := 0
+again:
+	resp, err := client.Do(req)
+	if err != nil && tries < 2 {
+		tries++
+		goto again
+	}
+	use(resp)
+}
+
+// expect H21: retry attempts=6 delay=exponential base=1000 schedule=1000,2000,4000,8000,16000 jitter=none
+func h21(obj Object) error {
+	n := 0
+	for {
+		err := put(obj)
+		if err == nil || !isTemporary(err) || n >= 5 {
+			return err
+		}
+		time.Sleep((1 << n) * time.Second)
+		n++
+	}
+}
+
+// expect H22: retry attempts=dynamic expression=n delay=exponential jitter=additive
+func again22(n int, d time.Duration, f func() error) error {
+	if err := f(); err != nil {
+		if n--; n > 0 {
+			time.Sleep(d + time.Duration(rand.Int63n(int64(d)))/2)
+			return again22(n, 2*d, f)
+		}
+		return err
+	}
+	return nil
+}
+
+// expect H23: retry|wait-for-ready attempts=infinite delay=constant base=500 jitter=none
+func h23(ctx context.Context) error {
+	t := time.NewTicker(500 * time.Millisecond)
+	defer t.Stop()
+	for {
+		if err := ping(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// expect H24: retry attempts=3 delay=none jitter=none
+func h24(addr string) (err error) {
+	var conn net.Conn
+	for i := 1; i <= 3; i++ {
+		conn, err = net.Dial("tcp", addr)
+		if err != nil {
+			log.Println("try", i, err)
+			continue
+		}
+		break
+	}
+	if err != nil {
+		return err
+	}
+	return use(conn)
+}
+
+// The same call again, once.
+// expect R03: retry attempts=2 delay=none
+func r03(r Repository, blobs []Blob) ([]byte, error) {
+	buf, err := r.loadBlob(blobs)
+	if err != nil {
+		r.forget(blobs)
+		buf, err = r.loadBlob(blobs)
+	}
+	return buf, err
+}
