@@ -12,5 +12,5 @@ pub mod scan;
 pub mod scope;
 pub mod suppress;
 pub mod tree;
-pub mod walk;
 pub mod value;
+pub mod walk;

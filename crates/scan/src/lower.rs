@@ -1,13 +1,13 @@
 //! From the syntax of each language to the one [`Tree`]: one file for each.
 
-mod go;
-mod kotlin;
-mod python;
-mod rust;
 #[cfg(test)]
 mod check;
+mod go;
 mod javascript;
+mod kotlin;
 mod operator;
+mod python;
+mod rust;
 mod switch;
 
 use std::cell::RefCell;

@@ -8,19 +8,16 @@ use rayon::prelude::*;
 
 use crate::config::Config;
 use crate::language::Language;
+use crate::library::{self, Manifests};
+use crate::loops;
 use crate::lower;
 use crate::policy::{Policy, Scope};
 use crate::rules::{self, Context, Finding, Links};
 use crate::scope;
 use crate::suppress::{self, Suppression};
-use crate::tree::Tree;
-use crate::walk::{Found, Limits, Skipped, read, walk};
-
-/// What finds policies in a file.
-type Finder = fn(&Tree<'_>, &Source<'_>) -> Vec<Policy>;
-
-/// All that find policies. Where two find the same lines, the first one has it.
-const FINDERS: &[Finder] = &[];
+use crate::tree::{Id, Kind, Tree};
+use crate::value::{Constants, Imports, Project, Values};
+use crate::walk::{Found, Limits, Skipped, Walked, read, walk};
 
 /// Trees are walked by recursion: so much stack holds [`crate::tree::MAX_DEPTH`] levels of it.
 const STACK_BYTES: usize = 64 << 20;
@@ -36,6 +33,15 @@ pub struct Options {
     pub threads: usize,
     /// What the repository wants.
     pub config: Config,
+}
+
+/// What is known besides a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'k> {
+    /// Constants of the other files.
+    pub project: Option<&'k Project>,
+    /// Versions of packages.
+    pub manifests: Option<&'k Manifests>,
 }
 
 /// A file as the finders see it.
@@ -119,6 +125,9 @@ struct Part {
     lines: u64,
     broken: bool,
     notes: Vec<String>,
+    constants: Constants,
+    /// Whether constants of other files could say more.
+    open: bool,
 }
 
 /// Scans.
@@ -133,22 +142,37 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
         .build()?;
     let total = walked.files.len() as u64;
     let done = AtomicU64::new(0);
-    let parts: Vec<_> = pool.install(|| {
-        walked
-            .files
-            .par_iter()
-            .map(|found| {
-                if control.stop.load(Ordering::Relaxed) {
-                    return None;
-                }
-                let part = one(found, &options.limits);
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                if done.is_multiple_of(64) || done == total {
-                    (control.progress)(done, total);
-                }
-                Some(part)
-            })
-            .collect()
+    let manifests = manifests(&walked);
+    let first = Known { project: None, manifests: Some(&manifests) };
+    let mut parts: Vec<_> = pool.install(|| {
+        let each = walked.files.par_iter().map(|found| {
+            if control.stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            let part = one(found, &options.limits, first);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if done.is_multiple_of(64) || done == total {
+                (control.progress)(done, total);
+            }
+            Some(part)
+        });
+        each.collect()
+    });
+    // Once more where a number stands in another file, now that all of them are known.
+    let mut project = Project::new();
+    for (found, part) in walked.files.iter().zip(&mut parts) {
+        if let Some(Ok(part)) = part {
+            project.add(&found.path, std::mem::take(&mut part.constants));
+        }
+    }
+    let again = Known { project: Some(&project), manifests: Some(&manifests) };
+    pool.install(|| {
+        walked.files.par_iter().zip(&mut parts).for_each(|(found, part)| {
+            let open = matches!(part, Some(Ok(part)) if part.open && part.file.is_some());
+            if open && !control.stop.load(Ordering::Relaxed) {
+                *part = Some(one(found, &options.limits, again));
+            }
+        });
     });
     let mut scan = Scan { skipped: walked.skipped, notes: walked.notes, ..Scan::default() };
     for part in parts {
@@ -191,7 +215,19 @@ fn silence(suppressions: &[Suppression], finding: &mut Finding) {
     finding.silenced = found.map(|suppression| suppression.reason.clone());
 }
 
-fn one(found: &Found, limits: &Limits) -> Result<Part, Skipped> {
+fn manifests(walked: &Walked) -> Manifests {
+    let mut manifests = Manifests::default();
+    let limits = Limits { line_bytes: usize::MAX, ..Limits::default() };
+    for file in &walked.manifests {
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if let Ok(text) = read(file, &limits) {
+            manifests.add(name, &text);
+        }
+    }
+    manifests
+}
+
+fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped> {
     let text = read(&found.file, limits)?;
     let scope = scope::of(&found.path, &text);
     let source = Source { path: &found.path, language: found.language, text: &text, scope };
@@ -204,13 +240,17 @@ fn one(found: &Found, limits: &Limits) -> Result<Part, Skipped> {
         lines,
         broken: false,
         notes: Vec::new(),
+        constants: Constants::default(),
+        open: false,
     };
     let tree = lower::tree(found.language, &text).ok_or(Skipped::Unparsed)?;
     part.broken = tree.broken();
     part.notes.extend(
         tree.too_deep().then(|| format!("{}: nested too deep, partly left out", found.path)),
     );
-    let policies = policies(&tree, &source);
+    let (policies, open) = policies(&tree, &source, known);
+    part.open = open;
+    part.constants = Constants::of(&tree);
     part.findings = rules::of_file(&Context { tree: &tree, source: &source, policies: &policies });
     let (suppressions, wrong) = suppress::of(&text);
     part.findings.iter_mut().for_each(|finding| silence(&suppressions, finding));
@@ -233,25 +273,65 @@ fn one(found: &Found, limits: &Limits) -> Result<Part, Skipped> {
     Ok(part)
 }
 
-/// The policies of one file, by line.
+/// The policies of one file, by line, and whether other files could say more of them.
 #[must_use]
-pub fn policies(tree: &Tree<'_>, source: &Source<'_>) -> Vec<Policy> {
-    let mut all: Vec<Policy> = Vec::new();
-    for find in FINDERS {
-        let known = all.len();
-        for policy in find(tree, source) {
-            let taken = all[..known].iter().any(|first| covers(&policy, first));
-            if !taken {
-                all.push(policy);
-            }
+pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> (Vec<Policy>, bool) {
+    let imports = Imports::of(tree);
+    let mut values = Values::new(tree, &imports);
+    if let Some(project) = known.project {
+        values = values.with_project(project, source.path);
+    }
+    let context = library::Context {
+        language: source.language,
+        values: &values,
+        manifests: known.manifests,
+        scope: source.scope,
+    };
+    let mut all = library::find(tree, &context);
+    let of_libraries = all.len();
+    for found in loops::find(tree, source.language) {
+        let taken = all[..of_libraries].iter().any(|library| says_again(&found.policy, library));
+        if !taken {
+            all.push(found.policy);
+        }
+    }
+    for policy in &mut all {
+        policy.scope = source.scope;
+        if policy.scope == Scope::Production && in_tests(tree, policy) {
+            policy.scope = Scope::Test;
         }
     }
     all.sort_by_key(|policy| (policy.line, policy.end_line));
-    all
+    (all, values.wants_project())
 }
 
-/// Whether a later finding says again what an earlier one says: a loop of which a library's
-/// iterator is the head.
-fn covers(later: &Policy, first: &Policy) -> bool {
-    later.line <= first.line && first.end_line <= later.end_line && first.line <= later.line + 1
+/// Whether a loop says again what a library's policy says: the library's iterator is its head.
+fn says_again(found: &Policy, library: &Policy) -> bool {
+    found.line <= library.line
+        && library.end_line <= found.end_line
+        && library.line <= found.line + 1
+}
+
+/// Whether a policy stands in a part of a file that is only built for tests.
+fn in_tests(tree: &Tree<'_>, policy: &Policy) -> bool {
+    let around = |id: &Id| {
+        let span = tree.span(*id);
+        span.line <= policy.line && policy.end_line <= span.end_line
+    };
+    tree.ids().filter(around).any(|id| {
+        let (Kind::Function { decorators, .. } | Kind::Class { decorators, .. }) = tree.kind(id)
+        else {
+            return false;
+        };
+        decorators.iter().any(|decorator| {
+            let text = tree.source(*decorator);
+            let text = text.trim_start_matches(['#', '[', '@']);
+            ["test", "cfg(test)", "tokio::test", "Test", "Fact", "Theory", "TestMethod"].iter().any(
+                |word| {
+                    text.strip_prefix(word)
+                        .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+                },
+            )
+        })
+    })
 }

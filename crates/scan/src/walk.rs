@@ -9,6 +9,7 @@ use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
 
 use crate::language::Language;
+use crate::library::Manifests;
 
 /// Bounds of a walk.
 #[derive(Clone, Copy, Debug)]
@@ -106,12 +107,16 @@ pub struct Found {
 pub struct Walked {
     /// The files, by path.
     pub files: Vec<Found>,
+    /// Manifests, which tell the versions of packages.
+    pub manifests: Vec<PathBuf>,
     /// How many were left out, and why.
     pub skipped: BTreeMap<Skipped, u64>,
     /// The first few of each that a person should know of.
     pub notes: Vec<String>,
 }
 
+/// Manifests that are read.
+const MANIFESTS: usize = 500;
 /// Notes that are kept.
 const NOTES: usize = 50;
 
@@ -163,8 +168,11 @@ pub fn walk(roots: &[PathBuf], exclude: &[String], limits: &Limits) -> Walked {
                 }
                 continue;
             }
-            let Some(language) = language.filter(|_| kind.is_file()) else { continue };
             let name = entry.file_name().to_string_lossy();
+            if kind.is_file() && Manifests::is_manifest(&name) && all.manifests.len() < MANIFESTS {
+                all.manifests.push(entry.path().to_owned());
+            }
+            let Some(language) = language.filter(|_| kind.is_file()) else { continue };
             if MINIFIED.iter().any(|end| name.ends_with(end)) {
                 all.skip(Skipped::Minified);
                 continue;

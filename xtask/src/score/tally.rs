@@ -94,6 +94,7 @@ impl Tally {
             .filter_map(Found::of)
             .filter(|found| repository.covers(found.path))
             .filter(|found| found.text("/kind") == "retry")
+            .filter(|found| found.value.get("implicit") != Some(&Value::Bool(true)))
             .collect();
         let production = |scope: &str| all_production || scope == "production";
         let sites: Vec<_> = repository.sites.iter().collect();

@@ -65,6 +65,7 @@ fn one(file: &FileFindings, policy: &Policy) -> out::FoundPolicy {
             idempotent: call.idempotent,
             timeout: call.timeout,
         }),
+        implicit: policy.implicit,
         scope: scope(policy.scope).to_owned(),
         confidence: match policy.confidence {
             Confidence::Low => "low",

@@ -89,6 +89,8 @@ pub struct FoundPolicy {
     pub pushback: bool,
     /// What is called again.
     pub call: Option<FoundCall>,
+    /// Whether nobody wrote anything: the library retries by itself.
+    pub implicit: bool,
     /// `production`, `test`, `docs`, `example`, `generated`.
     pub scope: String,
     /// `high`, `medium`, `low`.

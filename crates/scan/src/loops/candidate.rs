@@ -151,7 +151,9 @@ fn derived<'s>(file: &File<'_, 's>, within: Id, mut vars: HashSet<&'s str>) -> H
                 && !words::any(name, words::WAITS)
                 && !words::has(name, &["msg", "message", "log", "last", "is_final"])
                 && mentions(file, value, &vars)
-                && !tree.walk(value).any(|at| matches!(tree.kind(at), Kind::Call { .. }) && !pure(file, at))
+                && !tree
+                    .walk(value)
+                    .any(|at| matches!(tree.kind(at), Kind::Call { .. }) && !pure(file, at))
             {
                 more.push(name);
             }
@@ -204,7 +206,8 @@ fn operations(
                 continue;
             }
         }
-        let data = mentions(file, *callee, vars) || args.iter().any(|arg| mentions(file, arg.value, vars));
+        let data =
+            mentions(file, *callee, vars) || args.iter().any(|arg| mentions(file, arg.value, vars));
         if data {
             continue;
         }
@@ -275,10 +278,38 @@ fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: bool) -> boo
         let name = tree.last_name(up).unwrap_or_default();
         let chain = matches!(
             name,
-            "then" | "catch" | "exceptionally" | "exceptionallyCompose" | "thenCompose" | "thenApply" | "finally"
-                | "is_ok" | "is_err" | "ok" | "unwrap" | "map_err" | "handle" | "whenComplete" | "close" | "with_context"
-                | "context" | "await" | "ok_or" | "ok_or_else" | "raise_for_status" | "json" | "ConfigureAwait"
-                | "expect" | "into_inner" | "status" | "text" | "body" | "isSuccessful" | "get" | "join" | "and_then"
+            "then"
+                | "catch"
+                | "exceptionally"
+                | "exceptionallyCompose"
+                | "thenCompose"
+                | "thenApply"
+                | "finally"
+                | "is_ok"
+                | "is_err"
+                | "ok"
+                | "unwrap"
+                | "map_err"
+                | "handle"
+                | "whenComplete"
+                | "close"
+                | "with_context"
+                | "context"
+                | "await"
+                | "ok_or"
+                | "ok_or_else"
+                | "raise_for_status"
+                | "json"
+                | "ConfigureAwait"
+                | "expect"
+                | "into_inner"
+                | "status"
+                | "text"
+                | "body"
+                | "isSuccessful"
+                | "get"
+                | "join"
+                | "and_then"
         );
         return chain || words::is_pure(&[], name);
     }
@@ -325,7 +356,8 @@ fn recursions(file: &File<'_, '_>) -> Vec<Candidate> {
     for (name, function) in functions {
         let Kind::Function { body, .. } = tree.kind(function) else { continue };
         let itself = file.calls(name).iter().any(|call| {
-            file.within(*call, *body) && (file.callee(*call) == Some(function) || own_call(file, *call, function))
+            file.within(*call, *body)
+                && (file.callee(*call) == Some(function) || own_call(file, *call, function))
         });
         let mutual = !itself
             && tree.class_of(function).is_some()
@@ -335,9 +367,9 @@ fn recursions(file: &File<'_, '_>) -> Vec<Candidate> {
                         && file.callee(*call) == Some(function)
                         && tree.class_of(other) == tree.class_of(function)
                         && file.function_name(other).is_some_and(|other_name| {
-                            file.calls(other_name)
-                                .iter()
-                                .any(|back| file.within(*back, *body) && file.callee(*back) == Some(other))
+                            file.calls(other_name).iter().any(|back| {
+                                file.within(*back, *body) && file.callee(*back) == Some(other)
+                            })
                         })
                 })
             });

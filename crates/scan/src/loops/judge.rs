@@ -163,9 +163,10 @@ fn entry(file: &File<'_, '_>, candidate: &Candidate, group: &[Id]) -> Id {
 /// The one call of a function from outside of it.
 fn first_call(file: &File<'_, '_>, function: Id) -> Option<Id> {
     let name = file.function_name(function)?;
-    let mut outside = file.calls(name).iter().filter(|call| {
-        !file.within(**call, function) && file.callee(**call) == Some(function)
-    });
+    let mut outside = file
+        .calls(name)
+        .iter()
+        .filter(|call| !file.within(**call, function) && file.callee(**call) == Some(function));
     let first = outside.next()?;
     // Several callers may say different things.
     outside.next().is_none().then_some(*first)
@@ -212,7 +213,9 @@ fn succeeding(
     let mut plan = failing.clone();
     plan.fate = Fate::Good;
     let done = |trace: &Trace| {
-        trace.calls == 1 && trace.cut.is_none() && (candidate.subject.is_none() || trace.rounds <= 1)
+        trace.calls == 1
+            && trace.cut.is_none()
+            && (candidate.subject.is_none() || trace.rounds <= 1)
     };
     let trace = run(file, &plan, budget);
     let domain = trace.seen & seen::DOMAIN != 0;
@@ -343,7 +346,8 @@ fn kind_of(
         return (endless && strong && waits && stream && context.shape == Shape::Endless)
             .then_some(PolicyKind::Reconnect);
     }
-    let interrupted = words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"]);
+    let interrupted =
+        words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"]);
     if interrupted && !waits && !context.named() {
         return None;
     }
@@ -359,7 +363,10 @@ fn kind_of(
         if question {
             return (words::is_probe(&context.call) && waits).then_some(PolicyKind::WaitForReady);
         }
-        let conflict = words::has(&context.text, &["conflict", "version", "expected", "etag", "compare", "cas("]);
+        let conflict = words::has(
+            &context.text,
+            &["conflict", "version", "expected", "etag", "compare", "cas("],
+        );
         if conflict && !waits {
             return Some(PolicyKind::Conflict);
         }
@@ -384,7 +391,16 @@ fn kind_of(
     if context.shape == Shape::Repeat || context.shape == Shape::Recursion {
         let repair = words::has(
             &context.text,
-            &["refreshtoken", "refresh_token", "reauth", "relogin", "mkdir", "makedirs", "refresh()", "login("],
+            &[
+                "refreshtoken",
+                "refresh_token",
+                "reauth",
+                "relogin",
+                "mkdir",
+                "makedirs",
+                "refresh()",
+                "login(",
+            ],
         );
         if repair && trace.calls == 2 {
             return Some(PolicyKind::Replay);
@@ -412,9 +428,10 @@ fn rank(file: &File<'_, '_>, context: &Context, group: &[Id], trace: &Trace) -> 
         rank += 4;
     }
     let verbs = [
-        "fetch", "send", "get", "post", "put", "request", "call", "execute", "exec", "query", "publish", "connect",
-        "download", "upload", "invoke", "do", "dial", "open", "save", "load", "write", "delete", "create", "push",
-        "proceed", "deliver", "start", "run", "submit", "perform",
+        "fetch", "send", "get", "post", "put", "request", "call", "execute", "exec", "query",
+        "publish", "connect", "download", "upload", "invoke", "do", "dial", "open", "save", "load",
+        "write", "delete", "create", "push", "proceed", "deliver", "start", "run", "submit",
+        "perform",
     ];
     if words::any(&context.last, &verbs) {
         rank += 3;

@@ -341,10 +341,9 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
                 Ok(Value::Unknown)
             }
             // What is deferred runs when all is over.
-            Kind::Defer(_)
-            | Kind::Class { .. }
-            | Kind::Import { .. }
-            | Kind::Label(_) => Ok(Value::Null),
+            Kind::Defer(_) | Kind::Class { .. } | Kind::Import { .. } | Kind::Label(_) => {
+                Ok(Value::Null)
+            }
             Kind::With { items, body } => {
                 for item in items {
                     self.eval(*item)?;

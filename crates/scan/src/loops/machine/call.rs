@@ -92,7 +92,8 @@ impl<'s> Machine<'_, '_, 's> {
             }
         }
         // `api((err, value) => …)`: the answer comes to a function.
-        if let Some(callback) = args.iter().map(|arg| arg.value).find(|arg| self.takes_error(*arg)) {
+        if let Some(callback) = args.iter().map(|arg| arg.value).find(|arg| self.takes_error(*arg))
+        {
             let fail = self.failing();
             let error = if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
             let frame = self.current;
@@ -134,12 +135,17 @@ impl<'s> Machine<'_, '_, 's> {
         let again = self.active.iter().filter(|active| **active == function).count();
         let most = if self.plan.recursive.is_some() { DEEPEST_CALLS } else { 8 };
         if self.calls_deep >= most || (again > 0 && self.plan.recursive.is_none()) {
-            return if self.plan.recursive.is_some() { self.cut(Cut::Depth) } else { Ok(Value::Unknown) };
+            return if self.plan.recursive.is_some() {
+                self.cut(Cut::Depth)
+            } else {
+                Ok(Value::Unknown)
+            };
         }
         if self.frames.len() > 20_000 {
             return self.cut(Cut::Steps);
         }
-        let mut frame = Frame { vars: Default::default(), parent: Some(parent), function: Some(function) };
+        let mut frame =
+            Frame { vars: Default::default(), parent: Some(parent), function: Some(function) };
         let mut positional = 0;
         for (name, value) in args {
             let param = match name {
@@ -180,7 +186,10 @@ impl<'s> Machine<'_, '_, 's> {
         }
     }
 
-    pub(super) fn arguments_of(&mut self, call: Id) -> Result<Vec<(Option<&'s str>, Value)>, Exit<'s>> {
+    pub(super) fn arguments_of(
+        &mut self,
+        call: Id,
+    ) -> Result<Vec<(Option<&'s str>, Value)>, Exit<'s>> {
         match self.tree.kind(call) {
             Kind::Call { args, .. } => self.values_of(args),
             _ => Ok(Vec::new()),
@@ -214,9 +223,19 @@ impl<'s> Machine<'_, '_, 's> {
     ) -> Result<Option<Value>, Exit<'s>> {
         let (good, bad) = match name {
             "then" => (args.first(), args.get(1)),
-            "catch" | "exceptionally" | "exceptionallyCompose" | "onErrorResume" | "or_else"
-            | "unwrap_or_else" | "onErrorResumeNext" | "catchError" | "rescue" | "getOrElse"
-            | "recover" | "recoverWith" | "onFailure" => (None, args.first()),
+            "catch"
+            | "exceptionally"
+            | "exceptionallyCompose"
+            | "onErrorResume"
+            | "or_else"
+            | "unwrap_or_else"
+            | "onErrorResumeNext"
+            | "catchError"
+            | "rescue"
+            | "getOrElse"
+            | "recover"
+            | "recoverWith"
+            | "onFailure" => (None, args.first()),
             "thenCompose" | "thenApply" | "thenAccept" | "and_then" | "flatMap" | "thenRun"
             | "ContinueWith" | "onSuccess" => (args.first(), None),
             "handle" | "whenComplete" | "handleAsync" => (args.first(), args.first()),
@@ -230,7 +249,8 @@ impl<'s> Machine<'_, '_, 's> {
             Err(Exit::Throw) => Value::Rejected,
             other => other?,
         };
-        let failed = matches!(value, Value::Rejected) || (matches!(value, Value::Outcome(Part::Whole, true)));
+        let failed = matches!(value, Value::Rejected)
+            || (matches!(value, Value::Outcome(Part::Whole, true)));
         let way = if failed { bad } else { good };
         let Some(way) = way else { return Ok(Some(value)) };
         let input = if failed {
@@ -278,14 +298,19 @@ impl<'s> Machine<'_, '_, 's> {
         });
         // A timer that gives up is no wait.
         if let Some(function) = function
-            && words::has(tree.source(function), &["abort", "reject", "cancel", "destroy", "kill(", "timed out"])
+            && words::has(
+                tree.source(function),
+                &["abort", "reject", "cancel", "destroy", "kill(", "timed out"],
+            )
             && !self.calls_itself(function)
         {
             return Ok(Some(Value::Unknown));
         }
-        let number = args.iter().rev().map(|arg| arg.value).find(|arg| {
-            Some(*arg) != function && !self.is_unit(*arg)
-        });
+        let number = args
+            .iter()
+            .rev()
+            .map(|arg| arg.value)
+            .find(|arg| Some(*arg) != function && !self.is_unit(*arg));
         let mut kind = match self.file.language {
             Language::Python | Language::Ruby => Sleep::Seconds,
             Language::Go => Sleep::Nanos,
@@ -353,7 +378,9 @@ impl<'s> Machine<'_, '_, 's> {
         let mut unknown = None;
         for arg in args.iter().take(8) {
             let text = self.tree.source(arg.value);
-            if words::has(text, &["ctx", "context", "cancellation", "token", "signal"]) || text == "ct" {
+            if words::has(text, &["ctx", "context", "cancellation", "token", "signal"])
+                || text == "ct"
+            {
                 continue;
             }
             let value = self.eval(arg.value)?;
@@ -372,7 +399,9 @@ impl<'s> Machine<'_, '_, 's> {
         let ms = match found {
             Some((arg, num)) => {
                 let how = match how {
-                    Sleep::Named if words::has(self.tree.source(arg), &["second", "sec"]) => Sleep::Seconds,
+                    Sleep::Named if words::has(self.tree.source(arg), &["second", "sec"]) => {
+                        Sleep::Seconds
+                    }
                     Sleep::Named => match self.file.language {
                         Language::Python | Language::Ruby | Language::Php => Sleep::Seconds,
                         Language::Go => Sleep::Nanos,
@@ -432,15 +461,19 @@ impl<'s> Machine<'_, '_, 's> {
                 Value::Rejected => return Ok(Value::Rejected),
                 _ => {}
             }
-            if matches!(*name, "ok" | "await" | "unwrap" | "expect" | "get" | "join" | "block" | "result")
-                && outcome == Some((Part::Whole, true))
+            if matches!(
+                *name,
+                "ok" | "await" | "unwrap" | "expect" | "get" | "join" | "block" | "result"
+            ) && outcome == Some((Part::Whole, true))
                 && args.is_empty()
                 && matches!(*name, "unwrap" | "expect")
             {
                 return Err(Exit::Throw);
             }
-            if matches!(*name, "ok" | "await" | "blockingGet" | "into" | "map_err" | "with_context" | "context")
-                && let Some((Part::Flag, fail)) = outcome
+            if matches!(
+                *name,
+                "ok" | "await" | "blockingGet" | "into" | "map_err" | "with_context" | "context"
+            ) && let Some((Part::Flag, fail)) = outcome
                 && self.file.language == Language::Rust
             {
                 return Ok(Value::Outcome(Part::Whole, fail));
@@ -472,7 +505,10 @@ impl<'s> Machine<'_, '_, 's> {
                 Value::Rejected => return Err(Exit::Throw),
                 Value::Function(function, frame)
                     if matches!(tree.kind(arg.value), Kind::Function { .. })
-                        && !words::has(tree.source(callee), &["finally", "on_exit", "addEventListener"]) =>
+                        && !words::has(
+                            tree.source(callee),
+                            &["finally", "on_exit", "addEventListener"],
+                        ) =>
                 {
                     let value = self.invoke(function, Vec::new(), frame)?;
                     if value.is_outcome() && outcome.is_none() {

@@ -41,21 +41,15 @@ impl<'s> Machine<'_, '_, 's> {
         all.iter().position(|id| match self.tree.kind(*id) {
             Kind::Label(name) => *name == label,
             // A label may hold the statement it names.
-            Kind::Block(inner) | Kind::Other(inner) => inner
-                .first()
-                .is_some_and(|id| matches!(self.tree.kind(*id), Kind::Label(name) if *name == label)),
+            Kind::Block(inner) | Kind::Other(inner) => inner.first().is_some_and(
+                |id| matches!(self.tree.kind(*id), Kind::Label(name) if *name == label),
+            ),
             Kind::Loop { label: Some(name), .. } => *name == label,
             _ => false,
         })
     }
 
-    pub(super) fn branch(
-        &mut self,
-        id: Id,
-        test: Id,
-        then: Id,
-        otherwise: Option<Id>,
-    ) -> Flow<'s> {
+    pub(super) fn branch(&mut self, id: Id, test: Id, then: Id, otherwise: Option<Id>) -> Flow<'s> {
         let truth = self.truth(test)?;
         if self.decide(id, truth, Some(then), otherwise, Some(test)) {
             self.eval(then)
@@ -89,7 +83,8 @@ impl<'s> Machine<'_, '_, 's> {
         if self.plan.flips.contains(&id) {
             yes = !yes;
         }
-        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id) {
+        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id)
+        {
             self.trace.undecided.push((id, yes));
         }
         yes
@@ -127,7 +122,10 @@ impl<'s> Machine<'_, '_, 's> {
                     return matches!(
                         path[..],
                         ["reject" | "panic" | "exit" | "bail!" | "panic!" | "bail"]
-                            | ["sys" | "os" | "process" | "Promise" | "System", "exit" | "Exit" | "reject"]
+                            | [
+                                "sys" | "os" | "process" | "Promise" | "System",
+                                "exit" | "Exit" | "reject"
+                            ]
                             | ["CompletableFuture", "failedFuture"]
                     );
                 }
@@ -249,9 +247,11 @@ impl<'s> Machine<'_, '_, 's> {
         };
         *guessed += 1;
         // After a success a loop that asks about it ends; one that is not looked at ends soon.
-        let go = if known && self.plan.fate == Fate::Good { false } else { subject || *guessed <= 2 };
+        let go =
+            if known && self.plan.fate == Fate::Good { false } else { subject || *guessed <= 2 };
         let go = go != self.plan.flips.contains(&id);
-        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id) {
+        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id)
+        {
             self.trace.undecided.push((id, go));
         }
         Ok(go)
@@ -297,7 +297,9 @@ impl<'s> Machine<'_, '_, 's> {
                     return Ok(all.into_iter().enumerate().map(pair).collect());
                 }
             }
-            if let ("rev" | "into_iter" | "iter", Kind::Field { of, .. }) = (name, tree.kind(*callee)) {
+            if let ("rev" | "into_iter" | "iter", Kind::Field { of, .. }) =
+                (name, tree.kind(*callee))
+            {
                 return self.elements(*of, most);
             }
         }
@@ -370,7 +372,8 @@ impl<'s> Machine<'_, '_, 's> {
         let Some((_, at)) = best else { return Err(Exit::Throw) };
         let handler = &handlers[at];
         if let Some(name) = handler.name {
-            let value = if self.failing() { Value::Outcome(Part::Error, true) } else { Value::Unknown };
+            let value =
+                if self.failing() { Value::Outcome(Part::Error, true) } else { Value::Unknown };
             self.set_here(name, value);
         }
         if let Some(guard) = handler.guard {
@@ -393,9 +396,9 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     fn jumps(&self, id: Id) -> bool {
-        self.tree.walk_here(id).any(|at| {
-            matches!(self.tree.kind(at), Kind::Again | Kind::Goto(_) | Kind::Continue(_))
-        })
+        self.tree
+            .walk_here(id)
+            .any(|at| matches!(self.tree.kind(at), Kind::Again | Kind::Goto(_) | Kind::Continue(_)))
     }
 
     pub(super) fn notice(&mut self, how: u8) {
@@ -457,7 +460,8 @@ impl<'s> Machine<'_, '_, 's> {
                 (Some(_), Some(sure)) if flipped => Some(sure),
                 (Some(better), Some(sure)) => {
                     // A sure default that goes on is as good.
-                    let keep = !good && !self.leaves(arms[sure].body) && self.leaves(arms[better].body);
+                    let keep =
+                        !good && !self.leaves(arms[sure].body) && self.leaves(arms[better].body);
                     Some(if keep { sure } else { better })
                 }
                 (better, sure) => better.or(sure),

@@ -134,7 +134,9 @@ impl<'s> Machine<'_, '_, 's> {
                 let before = all
                     .iter()
                     .filter(|id| tree.function_of(**id) == Some(function))
-                    .filter(|id| tree.span(**id).start < entry && !file.within(self.plan.entry, **id))
+                    .filter(|id| {
+                        tree.span(**id).start < entry && !file.within(self.plan.entry, **id)
+                    })
                     .filter(|id| self.is_plain(**id, name))
                     .next_back();
                 if let Some(place) = before {
@@ -176,7 +178,10 @@ impl<'s> Machine<'_, '_, 's> {
         if let [place, ..] = declared[..] {
             let constant = matches!(tree.kind(place), Kind::Let { constant: true, .. });
             let value = self.written(place, name);
-            if changed && !constant && let Value::Num(num) = value {
+            if changed
+                && !constant
+                && let Value::Num(num) = value
+            {
                 return self.symbol(name.to_owned(), Some(num));
             }
             return value;
@@ -234,9 +239,9 @@ impl<'s> Machine<'_, '_, 's> {
             Kind::Let { .. } => true,
             Kind::Assign { op: None, target, .. } => match self.tree.kind(*target) {
                 Kind::Name(_) => true,
-                Kind::List(all) => {
-                    all.iter().any(|one| matches!(self.tree.kind(*one), Kind::Name(n) if *n == name))
-                }
+                Kind::List(all) => all
+                    .iter()
+                    .any(|one| matches!(self.tree.kind(*one), Kind::Name(n) if *n == name)),
                 _ => false,
             },
             _ => false,
@@ -344,7 +349,9 @@ impl<'s> Machine<'_, '_, 's> {
         match self.tree.kind(id) {
             Kind::Name(name) => {
                 matches!(*name, "self" | "this" | "cls" | "Self" | "$this")
-                    || (self.file.language == Language::Go && name.len() <= 2 && self.is_receiver(id, name))
+                    || (self.file.language == Language::Go
+                        && name.len() <= 2
+                        && self.is_receiver(id, name))
             }
             _ => false,
         }
@@ -416,7 +423,9 @@ impl<'s> Machine<'_, '_, 's> {
         let all = words::words(name);
         let is = |list: &[&str]| all.iter().any(|word| list.contains(&word.as_str()));
         let go = self.file.language == Language::Go;
-        if is(&["err", "error", "errs", "err2", "err1", "e", "exception"]) || name.starts_with("err") {
+        if is(&["err", "error", "errs", "err2", "err1", "e", "exception"])
+            || name.starts_with("err")
+        {
             return if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
         }
         if is(&["ok", "success", "succeeded", "done", "found"]) && part != Part::Status {

@@ -139,7 +139,9 @@ impl<'s> Machine<'_, '_, 's> {
             }
             (Value::Rejected, _) | (_, Value::Rejected) => Ok(Truth::Maybe(true)),
             (Value::Null, Value::Null) => Ok(Truth::of(op == Op::Equal || op == Op::AtMost)),
-            (Value::Null, Value::Unknown) | (Value::Unknown, Value::Null) => Ok(Truth::Maybe(false)),
+            (Value::Null, Value::Unknown) | (Value::Unknown, Value::Null) => {
+                Ok(Truth::Maybe(false))
+            }
             (Value::Null, other) | (other, Value::Null) if other.num().is_none() => match op {
                 Op::Equal => Ok(Truth::No),
                 Op::NotEqual => Ok(Truth::Yes),
@@ -298,9 +300,10 @@ impl<'s> Machine<'_, '_, 's> {
         // A text that is no code is a state of the application: "ready", "done".
         let wordy = match other {
             Value::Text(text) => !text.chars().all(|c| c.is_ascii_digit()),
-            Value::Unknown => {
-                !words::has(text, &["status", "http", "code", "not_found", "too_many", "unavail", "err", "internal"])
-            }
+            Value::Unknown => !words::has(
+                text,
+                &["status", "http", "code", "not_found", "too_many", "unavail", "err", "internal"],
+            ),
             _ => false,
         };
         if wordy && !said_good {
@@ -317,9 +320,9 @@ impl<'s> Machine<'_, '_, 's> {
             Op::Equal | Op::In | Op::NotEqual | Op::NotIn => {
                 let negative = matches!(op, Op::NotEqual | Op::NotIn);
                 let lists_good = match (other, self.tree.kind(other_id)) {
-                    (Value::List(all), _) => all
-                        .iter()
-                        .any(|v| v.num().is_some_and(|n| n.low >= 200.0 && n.low < 300.0)),
+                    (Value::List(all), _) => {
+                        all.iter().any(|v| v.num().is_some_and(|n| n.low >= 200.0 && n.low < 300.0))
+                    }
                     _ => said_good,
                 };
                 if lists_good {
