@@ -2,9 +2,11 @@
 
 #[cfg(test)]
 mod check;
+mod java;
 mod javascript;
 mod operator;
 mod python;
+mod ruby;
 mod switch;
 
 use std::cell::RefCell;
@@ -31,10 +33,12 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
     let root = syntax.root_node();
     let mut builder = Builder::new(text);
     let id = match language {
+        Language::Java => java::file(&mut builder, root),
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
             javascript::file(&mut builder, root)
         }
         Language::Python => python::file(&mut builder, root),
+        Language::Ruby => ruby::file(&mut builder, root),
         _ => builder.add(root, Kind::Block(Vec::new())),
     };
     Some(builder.finish(id, root.has_error()))

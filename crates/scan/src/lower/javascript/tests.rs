@@ -160,7 +160,7 @@ fn cut_texts() {
 fn deep_texts() {
     deep(JS, "x = ", "[", "]", ";");
     deep(TS, "x = ", "(", ")", "");
-    deep(JS, "", "switch (x) { case 0: a(); case ", ": }", "");
+    deep(JS, "", "switch (x) { case 0: a(); default: ", " }", "");
     deep(JS, "", "if (x) y(); else { ", " }", "");
     deep(JS, "", "a: ", "", "");
 }
