@@ -162,7 +162,8 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
                 _ => Kind::Name(b.text(at)),
             }
         }
-        "generic_type" => match first(b, at) {
+        // Of a pattern that names what it matches, the type.
+        "generic_type" | "type_pattern" => match first(b, at) {
             Some(only) => return only,
             None => Kind::Other(Vec::new()),
         },
@@ -172,7 +173,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             None => Kind::Other(Vec::new()),
         },
         "method_reference" => {
-            let name = at.child(at.child_count().saturating_sub(1) as u32);
+            let name = at.child(at.child_count().saturating_sub(1));
             match (first(b, at), name) {
                 (Some(of), Some(name)) => Kind::Field { of, name: b.text(name) },
                 (of, _) => Kind::Other(of.into_iter().collect()),
@@ -376,6 +377,8 @@ fn a_case<'s, 't>(b: &mut Builder<'s>, at: Syntax<'t>) -> Case<'t> {
         for part in named(label) {
             match part.kind() {
                 "guard" => guard = Some(node(b, part)),
+                // `case null, default`.
+                "identifier" if b.text(part) == "default" => default = true,
                 _ => patterns.push(node(b, part)),
             }
         }

@@ -233,7 +233,8 @@ fn not(b: &mut Builder<'_>, of: Id) -> Id {
 fn text<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Kind<'s> {
     let parts = named(at);
     if parts.iter().any(|part| part.kind() == "interpolation") {
-        return Kind::Other(all_in(b, s, at));
+        let inner = parts.into_iter().filter(|part| part.kind() == "interpolation");
+        return Kind::Other(inner.flat_map(|part| all_in(b, s, part)).collect());
     }
     let text = match parts[..] {
         [only] => b.text(only),

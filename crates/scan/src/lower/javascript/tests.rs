@@ -33,6 +33,8 @@ outer: while (true) {
 }
 for (;;) { if (--n) continue; }
 do n--; while (!ok && ++n < 5);
+n = 1 + !await f<T>(x);
+declare const later: string;
 for await (const { id } of pages) ids.push(id);
 ";
 

@@ -69,7 +69,15 @@ pub(super) fn target<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>)
     })
 }
 
-/// A pattern of `when` or `in`; a name alone in it becomes a variable.
+/// A pattern of `when` or `in`; a name alone or after `=>` becomes a variable.
 pub(super) fn pattern<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
-    if at.kind() == "identifier" { target(b, s, at) } else { node(b, s, at) }
+    match at.kind() {
+        "identifier" => target(b, s, at),
+        "as_pattern" => {
+            let name = at.child_by_field_name("name").map(|name| b.text(name));
+            name.into_iter().for_each(|name| s.declare(name));
+            field(b, s, at, "value")
+        }
+        _ => node(b, s, at),
+    }
 }
