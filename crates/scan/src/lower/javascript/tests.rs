@@ -69,6 +69,8 @@ const SWITCH: &str = "for (;;) {
     case 3: b();
     default: c(); break;
     case 4: continue;
+    case 5: if (z) break;
+    case 6: if (z) break; else return;
   }
 }
 ";
