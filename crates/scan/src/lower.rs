@@ -3,10 +3,13 @@
 #[cfg(test)]
 mod check;
 mod go;
+mod java;
 mod javascript;
 mod kotlin;
 mod operator;
+mod php;
 mod python;
+mod ruby;
 mod rust;
 mod switch;
 
@@ -36,11 +39,14 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
     let id = match language {
         Language::Go => go::file(&mut builder, root),
         Language::Kotlin => kotlin::file(&mut builder, root),
+        Language::Java => java::file(&mut builder, root),
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
             javascript::file(&mut builder, root)
         }
+        Language::Php => php::file(&mut builder, root),
         Language::Python => python::file(&mut builder, root),
         Language::Rust => rust::file(&mut builder, root),
+        Language::Ruby => ruby::file(&mut builder, root),
         _ => builder.add(root, Kind::Block(Vec::new())),
     };
     Some(builder.finish(id, root.has_error()))
@@ -88,6 +94,25 @@ fn named<'t>(at: Syntax<'t>) -> Vec<Syntax<'t>> {
 fn in_field<'t>(at: Syntax<'t>, field: &str) -> Vec<Syntax<'t>> {
     let mut cursor = at.walk();
     at.children_by_field_name(field, &mut cursor).filter(Syntax::is_named).collect()
+}
+
+/// The places of a list or of a pattern of one; `None`: nothing stands there, as in `[, b]`.
+fn places<'t>(at: Syntax<'t>) -> Vec<Option<Syntax<'t>>> {
+    let mut cursor = at.walk();
+    let (mut all, mut open) = (Vec::new(), false);
+    for child in at.children(&mut cursor).filter(|child| !child.is_extra()) {
+        match child.kind() {
+            "[" | "(" => open = true,
+            "," if open => all.push(None),
+            "," => open = true,
+            _ if child.is_named() => {
+                all.push(Some(child));
+                open = false;
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 /// Whether a child without a name, a keyword or a sign, is this.

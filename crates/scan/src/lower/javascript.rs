@@ -19,7 +19,7 @@ use tree_sitter::Node as Syntax;
 
 use super::operator::operator;
 use super::switch::{self, Case};
-use super::{in_field, named, number, unquoted};
+use super::{in_field, named, number, places, unquoted};
 use crate::tree::{Arg, Builder, Entry, Handler, Id, Kind, LoopForm};
 
 /// A whole file.
@@ -41,6 +41,7 @@ fn statement<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
         "empty_statement" | "hash_bang_line" => {}
         "import_statement" => import::statement(b, at, all),
         "export_statement" => export(b, at, all),
+        "ambient_declaration" => all.extend(inner(b, at)),
         "lexical_declaration" | "variable_declaration" | "using_declaration" => {
             declaration::variables(b, at, all);
         }
@@ -130,6 +131,7 @@ fn inner<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Id> {
         "jsx_closing_element",
         "jsx_text",
         "override_modifier",
+        "property_identifier",
         "type_annotation",
         "type_arguments",
         "type_parameters",
@@ -151,7 +153,8 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         | "variable_declaration"
         | "using_declaration"
         | "labeled_statement"
-        | "empty_statement" => {
+        | "empty_statement"
+        | "ambient_declaration" => {
             let mut all = Vec::new();
             statement(b, at, &mut all);
             match all[..] {
@@ -195,9 +198,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "subscript_expression" => {
             Kind::Index { of: field(b, at, "object"), at: field(b, at, "index") }
         }
-        "call_expression" => {
-            Kind::Call { callee: field(b, at, "function"), args: arguments(b, at), new: false }
-        }
+        "call_expression" => return call(b, at),
         "new_expression" => {
             Kind::Call { callee: field(b, at, "constructor"), args: arguments(b, at), new: true }
         }
@@ -254,7 +255,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             None => Kind::Other(Vec::new()),
         },
         "yield_expression" => Kind::Yield(first(b, at)),
-        "array" | "array_pattern" => Kind::List(inner(b, at)),
+        "array" | "array_pattern" => list(b, at),
         "object" | "object_pattern" => record(b, at),
         "function_declaration"
         | "function_expression"
@@ -325,6 +326,59 @@ fn part<'s>(b: &mut Builder<'s>, at: Syntax<'_>, of: &str, name: &str) -> Kind<'
         Some(name) => Kind::Field { of: field(b, at, of), name: b.text(name) },
         None => Kind::Other(inner(b, at)),
     }
+}
+
+/// A call.
+fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
+    match at.child_by_field_name("function") {
+        Some(function) if at.child_by_field_name("type_arguments").is_some() => {
+            typed_call(b, at, function)
+        }
+        _ => {
+            let callee = field(b, at, "function");
+            let args = arguments(b, at);
+            b.add(at, Kind::Call { callee, args, new: false })
+        }
+    }
+}
+
+/// The grammar reads `await f<T>(x)` as `(await f)<T>(x)`, and `a + f<T>(x)` as `(a + f)<T>(x)`:
+/// what is called is only the last operand.
+fn typed_call<'s>(b: &mut Builder<'s>, at: Syntax<'_>, function: Syntax<'_>) -> Id {
+    let op = function.child_by_field_name("operator").map_or("", |op| op.kind());
+    let (left, last) = match function.kind() {
+        "await_expression" => (None, named(function).first().copied()),
+        "unary_expression" => (None, function.child_by_field_name("argument")),
+        "binary_expression" => (maybe(b, function, "left"), function.child_by_field_name("right")),
+        _ => {
+            let callee = node(b, function);
+            let args = arguments(b, at);
+            return b.add(at, Kind::Call { callee, args, new: false });
+        }
+    };
+    let of = match last {
+        Some(last) => b.deeper(last, |b| typed_call(b, at, last)),
+        None => b.add(at, Kind::Other(Vec::new())),
+    };
+    let kind = match (function.kind(), left) {
+        ("await_expression", _) => Kind::Await(of),
+        (_, Some(left)) => Kind::Binary { op: operator(op), left, right: of },
+        _ => Kind::Unary { op: operator(op), of },
+    };
+    b.add(at, kind)
+}
+
+/// A list or a pattern of one; what is left out of it (`[, b]`) is [`Kind::Null`].
+fn list<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
+    let places = places(at).into_iter();
+    Kind::List(
+        places
+            .map(|place| match place {
+                Some(child) => node(b, child),
+                None => b.add(at, Kind::Null),
+            })
+            .collect(),
+    )
 }
 
 fn arguments<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Arg<'s>> {

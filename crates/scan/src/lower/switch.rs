@@ -41,8 +41,9 @@ pub(super) fn arms<'s>(b: &mut Builder<'s>, cases: Vec<Case<'_>>) -> Vec<Arm> {
         .iter()
         .map(|case| !case.statements.iter().any(|statement| holds_match(b, *statement)))
         .collect();
-    for case in &cases {
-        leave_all(b, &case.statements, true);
+    for (at, case) in cases.iter().enumerate() {
+        // Where a case falls through, what comes after its `break` is the next case.
+        leave_all(b, &case.statements, !falls[at] || at + 1 == cases.len());
     }
     let (mut all, mut last) = (Vec::new(), None);
     for (at, case) in cases.iter().enumerate() {

@@ -33,6 +33,8 @@ outer: while (true) {
 }
 for (;;) { if (--n) continue; }
 do n--; while (!ok && ++n < 5);
+n = 1 + !await f<T>(x);
+declare const later: string;
 for await (const { id } of pages) ids.push(id);
 ";
 
@@ -67,6 +69,8 @@ const SWITCH: &str = "for (;;) {
     case 3: b();
     default: c(); break;
     case 4: continue;
+    case 5: if (z) break;
+    case 6: if (z) break; else return;
   }
 }
 ";
@@ -160,7 +164,7 @@ fn cut_texts() {
 fn deep_texts() {
     deep(JS, "x = ", "[", "]", ";");
     deep(TS, "x = ", "(", ")", "");
-    deep(JS, "", "switch (x) { case 0: a(); case ", ": }", "");
+    deep(JS, "", "switch (x) { case 0: a(); default: ", " }", "");
     deep(JS, "", "if (x) y(); else { ", " }", "");
     deep(JS, "", "a: ", "", "");
 }
