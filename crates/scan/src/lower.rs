@@ -1,5 +1,6 @@
 //! From the syntax of each language to the one [`Tree`]: one file for each.
 
+mod csharp;
 mod go;
 mod kotlin;
 mod python;
@@ -30,6 +31,7 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
     let root = syntax.root_node();
     let mut builder = Builder::new(text);
     let id = match language {
+        Language::CSharp => csharp::file(&mut builder, root),
         Language::Go => go::file(&mut builder, root),
         Language::Kotlin => kotlin::file(&mut builder, root),
         Language::Python => python::file(&mut builder, root),
