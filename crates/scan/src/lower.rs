@@ -85,6 +85,14 @@ fn in_field<'t>(at: Syntax<'t>, field: &str) -> Vec<Syntax<'t>> {
     at.children_by_field_name(field, &mut cursor).filter(Syntax::is_named).collect()
 }
 
+/// A statement that stands where a block may stand, as a block.
+fn in_block<'s>(b: &mut Builder<'s>, at: Syntax<'_>, body: Id) -> Id {
+    match b.kind(body) {
+        Kind::Block(_) => body,
+        _ => b.add(at, Kind::Block(vec![body])),
+    }
+}
+
 /// Whether a child without a name, a keyword or a sign, is this.
 fn has_word(at: Syntax<'_>, word: &str) -> bool {
     let mut cursor = at.walk();

@@ -255,8 +255,8 @@ fn declaration<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
 fn unary<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let before = at.kind() != "postfix_unary_expression";
     let count = at.child_count().saturating_sub(1);
-    let sign = if before { Some(0) } else { u32::try_from(count).ok() };
-    let sign = sign.and_then(|sign| at.child(sign)).map_or("", |sign| sign.kind());
+    let sign = if before { 0 } else { count };
+    let sign = at.child(sign).map_or("", |sign| sign.kind());
     let of = match parts(at).first() {
         Some(child) => node(b, *child),
         None => b.add(at, Kind::Other(Vec::new())),

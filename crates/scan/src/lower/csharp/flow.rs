@@ -3,7 +3,7 @@
 use tree_sitter::Node as Syntax;
 
 use super::{child, declare, each, field, last, maybe, node, parts, pattern, text_of};
-use crate::lower::{has_word, in_field, named, switch};
+use crate::lower::{has_word, in_block, in_field, named, switch};
 use crate::tree::{Arm, Builder, Handler, Id, Kind, LoopForm};
 
 /// A statement that is not a plain expression, or a `switch` that is one.
@@ -39,6 +39,7 @@ pub(super) fn flow<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "do_statement" => {
             let body = field(b, at, "body");
+            let body = in_block(b, at, body);
             let form = LoopForm::DoWhile(field(b, at, "condition"));
             Kind::Loop { form, label: None, body, otherwise: None }
         }
@@ -70,6 +71,7 @@ pub(super) fn flow<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 
 fn repeat<'s>(b: &mut Builder<'s>, at: Syntax<'_>, form: LoopForm) -> Id {
     let body = field(b, at, "body");
+    let body = in_block(b, at, body);
     b.add(at, Kind::Loop { form, label: None, body, otherwise: None })
 }
 
@@ -184,6 +186,7 @@ fn with<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
     }
     let body = node(b, *body);
+    let body = in_block(b, at, body);
     b.add(at, Kind::With { items, body })
 }
 

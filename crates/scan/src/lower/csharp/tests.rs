@@ -102,15 +102,16 @@ var an = new { A = 1, b, c.D };
 int[] arr = [1, ..r], ar = new[] { 1, 2 };
 var dict = new Dictionary<string, int>() { { \"a\", 1 } };
 var list = new List<int> { 1, 2 };
-a?.b?[0].c(1)[2, 3] ??= x ?? throw e;
+a?.b?[0].c(1)[2, 3] = x;
+y ??= x ?? throw e;
 o = o with { A = (int)-1.5m };
 (p, var q) = (1, 2);
 g(out var t, ref u, name: 3);
 var s = $\"a {x:F1} b\" + @\"x\" + \"\"\"raw\"\"\";
 Policy.Handle<X>().Or<Y>(e => e.A).WaitAndRetryAsync(3, async (int n, k) => { await k; });
 Func<int> fn = delegate (int v) { return v; };
-bool v = a ? b is null : c as T;
-typeof(T);
+var v = a ? (b is null) : (c as T);
+var ty = typeof(T);
 "
     ));
 }
@@ -135,6 +136,20 @@ class H<T> : B, I<T> where T : new() {
 interface J { int F(int a); }
 enum K { A = 1, B }
 "));
+}
+
+#[test]
+fn a_last_call_and_a_near_miss() {
+    insta::assert_snapshot!(csharp(
+        "for (int i = 0; i < 3; i++)
+{
+    try { return await op(); }
+    catch { await Task.Delay(1000 * (i + 1)); }
+}
+foreach (var f in files) { try { Upload(f); } catch (IOException) { failed.Add(f); continue; } }
+return await op();
+"
+    ));
 }
 
 #[test]
