@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod check;
+mod csharp;
 mod go;
 mod java;
 mod javascript;
@@ -37,6 +38,7 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
     let root = syntax.root_node();
     let mut builder = Builder::new(text);
     let id = match language {
+        Language::CSharp => csharp::file(&mut builder, root),
         Language::Go => go::file(&mut builder, root),
         Language::Kotlin => kotlin::file(&mut builder, root),
         Language::Java => java::file(&mut builder, root),
@@ -47,7 +49,6 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
         Language::Python => python::file(&mut builder, root),
         Language::Rust => rust::file(&mut builder, root),
         Language::Ruby => ruby::file(&mut builder, root),
-        _ => builder.add(root, Kind::Block(Vec::new())),
     };
     Some(builder.finish(id, root.has_error()))
 }
@@ -113,6 +114,14 @@ fn places<'t>(at: Syntax<'t>) -> Vec<Option<Syntax<'t>>> {
         }
     }
     all
+}
+
+/// A statement that stands where a block may stand, as a block.
+fn in_block<'s>(b: &mut Builder<'s>, at: Syntax<'_>, body: Id) -> Id {
+    match b.kind(body) {
+        Kind::Block(_) => body,
+        _ => b.add(at, Kind::Block(vec![body])),
+    }
 }
 
 /// Whether a child without a name, a keyword or a sign, is this.

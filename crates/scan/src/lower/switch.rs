@@ -11,7 +11,6 @@ use crate::tree::{Arm, Builder, Id, Kind};
 
 /// The label of a `break` that leaves a switch. A reserved word: no loop is called so.
 pub(super) const LEAVE: &str = "switch";
-pub(super) use LEAVE as SWITCH;
 
 /// So many following cases a case falls through into; the rest is cut off.
 const MOST_SHARED: usize = 8;

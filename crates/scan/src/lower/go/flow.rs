@@ -208,7 +208,7 @@ fn conditions<'s>(b: &mut Builder<'s>, at: Syntax<'_>, arms: Vec<Arm>) -> Id {
             arm.body,
             |kind| matches!(kind, Kind::Loop { .. } | Kind::Function { .. } | Kind::Match { .. }),
             |_, kind| {
-                leaves |= matches!(kind, Kind::Break { label: Some(switch::SWITCH), .. });
+                leaves |= matches!(kind, Kind::Break { label: Some(switch::LEAVE), .. });
                 None
             },
         );
