@@ -85,6 +85,11 @@ pub(super) fn is_named(
 ) -> bool {
     let tree = values.tree();
     let wanted = segments(name);
+    let path = tree.path(id);
+    if shape.free && wanted.len() > 1 && path.as_ref().is_some_and(|path| ends_with(path, &wanted))
+    {
+        return true;
+    }
     if let Some(found) = values.imports().qualify(tree, id) {
         let full = format!("{found}");
         let mut parts = segments(&full);
@@ -92,7 +97,7 @@ pub(super) fn is_named(
             parts.pop();
         }
         let package = entry.imports.iter().any(|import| inside(&full, import));
-        let written = tree.path(id).unwrap_or_default();
+        let written = path.unwrap_or_default();
         return package
             && if wanted == ["default"] {
                 entry.imports.iter().any(|import| segments(import) == parts)
@@ -100,14 +105,14 @@ pub(super) fn is_named(
                 ends_with(&parts, &wanted) || (wanted.len() > 1 && ends_with(&written, &wanted))
             };
     }
-    let Some(written) = tree.path(id) else {
+    let Some(written) = path else {
         // Something like `f().retry`: only a free name of one part.
         return shape.free && wanted.len() == 1 && tree.last_name(id) == Some(wanted[0]);
     };
     if !ends_with(&written, &wanted) {
         return false;
     }
-    if shape.free && (wanted.len() > 1 || !defined_here(tree, values, wanted[0])) {
+    if shape.free && (wanted.len() > 1 || !values.declares(wanted[0])) {
         return true;
     }
     let full = written.join(".");
@@ -118,16 +123,10 @@ pub(super) fn is_named(
         entry.imports.iter().any(|import| inside(module, import) || inside(import, module))
     });
     let first = written[0];
-    if defined_here(tree, values, first) {
+    if values.declares(first) {
         return false;
     }
     whole || (wanted.len() > 1 && imported(entry, values))
-}
-
-/// Whether the file itself declares a function or a class of this name.
-fn defined_here(tree: &Tree<'_>, values: &Values<'_, '_>, name: &str) -> bool {
-    let _ = tree;
-    values.declares(name)
 }
 
 /// The name of what is called, constructed, or written as a decorator.

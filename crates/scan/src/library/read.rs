@@ -35,17 +35,17 @@ pub(super) fn policy(
         if let Some(option) = name.strip_suffix('=') {
             let found = given.find(values, option, crate::value::Unit::Ms);
             if found.is_some_and(|found| found.value.truth() != Some(false)) {
-                reader.part(part, given, values.tree().span(id).line);
+                reader.part(part, given, values.tree().span(id).line, false);
             }
         } else if let Some(method) = name.strip_prefix('.')
             && let Some(args) = given.method(method)
         {
             let line = args.first().map_or(tree.span(id).end_line, |id| tree.span(*id).line);
-            reader.part(part, &Given::of_args(values, args), line);
+            reader.part(part, &Given::of_args(values, args), line, true);
         }
     }
     for (part, given, line) in nested(entry, given, values) {
-        reader.part(part, &given, line);
+        reader.part(part, &given, line, true);
     }
     if reader.off {
         return None;
@@ -206,13 +206,17 @@ struct Reader<'r, 't, 's> {
 }
 
 impl Reader<'_, '_, '_> {
-    /// A part that is used at a line: its own words, then what it is given.
-    fn part(&mut self, part: &Settings, given: &Given, line: u32) {
+    /// A part that is used at a line: its own words, then what it is given. A strategy of its own
+    /// (`apart`) has nothing of what the whole does by default.
+    fn part(&mut self, part: &Settings, given: &Given, line: u32, apart: bool) {
         self.also(&Place { path: None, line });
         if part.infinite {
             self.policy.attempts_total = Setting::written(Attempts::Infinite, line);
         }
-        if let Some(jitter) = part.jitter {
+        // What is written at the place itself stands above what a part brings along.
+        if let Some(jitter) = part.jitter
+            && self.policy.delay.jitter.from == From::Default
+        {
             self.policy.delay.jitter = Setting::written(jitter, line);
         }
         if let Some(budget) = &part.budget {
@@ -232,11 +236,11 @@ impl Reader<'_, '_, '_> {
             delay.kind = Setting::written(kind, line);
             // What another kind does by default does not hold for this one.
             for old in [&mut delay.base_ms, &mut delay.factor, &mut delay.cap_ms] {
-                if old.as_ref().is_some_and(|old| old.from == From::Default) {
+                if apart && old.as_ref().is_some_and(|old| old.from == From::Default) {
                     *old = None;
                 }
             }
-            if part.jitter.is_none() && delay.jitter.from == From::Default {
+            if apart && part.jitter.is_none() && delay.jitter.from == From::Default {
                 delay.jitter = Setting::default_of(Jitter::None);
             }
         }
@@ -247,14 +251,21 @@ impl Reader<'_, '_, '_> {
         for param in &all.attempts {
             self.attempts(param, given);
         }
-        if let Some(setting) = self.millis(&all.base, given, true) {
+        let stands = |old: &Option<Setting<f64>>, new: &Setting<f64>| {
+            new.from == From::Default && old.as_ref().is_some_and(|old| old.from != From::Default)
+        };
+        if let Some(setting) = self.millis(&all.base, given, true)
+            && !stands(&self.policy.delay.base_ms, &setting)
+        {
             self.policy.delay.base_ms = Some(setting);
             if self.policy.delay.kind.value == DelayKind::None && self.base() > 0.0 {
                 self.policy.delay.kind =
                     Setting { value: DelayKind::Constant, from: self.base_from() };
             }
         }
-        if let Some(setting) = self.number(&all.factor, given) {
+        if let Some(setting) = self.number(&all.factor, given)
+            && !stands(&self.policy.delay.factor, &setting)
+        {
             // A factor of 1 does not grow.
             let kind =
                 if setting.value == 1.0 { DelayKind::Constant } else { DelayKind::Exponential };
@@ -264,10 +275,14 @@ impl Reader<'_, '_, '_> {
             }
             self.policy.delay.factor = Some(setting);
         }
-        if let Some(setting) = self.millis(&all.cap, given, false) {
+        if let Some(setting) = self.millis(&all.cap, given, false)
+            && !stands(&self.policy.delay.cap_ms, &setting)
+        {
             self.policy.delay.cap_ms = Some(setting);
         }
-        if let Some(setting) = self.millis(&all.deadline, given, false) {
+        if let Some(setting) = self.millis(&all.deadline, given, false)
+            && !stands(&self.policy.deadline_ms, &setting)
+        {
             self.policy.deadline_ms = setting.value.is_finite().then_some(setting);
         }
         if let Some(setting) = self.millis(&all.attempt_timeout, given, false) {
