@@ -164,7 +164,7 @@ fn one<'e>(
     name: Id,
     forms: &[Form],
 ) -> Vec<Match<'e>> {
-    // `Client::<T>::new`, `new Foo<T>()`: what is named is inside.
+    let name = names::without_types(tree, name);
     let Some(last) = tree.last_name(name) else { return Vec::new() };
     let lists = [wanted.get(last), wanted.get("")];
     let mut all: Vec<Match<'_>> = Vec::new();
@@ -186,11 +186,17 @@ fn one<'e>(
             _ => names::is_named(one.entry, one.shape, one.name, name, context.values),
         };
         if fits {
-            let given = match tree.kind(id) {
+            let mut given = match tree.kind(id) {
                 Kind::Class { body, .. } if one.form == Form::Base => Given::of_class(tree, *body),
                 Kind::Assign { value, .. } => Given::of_assignment(context.values, *value),
                 _ => Given::of(context.values, id),
             };
+            if one.form == Form::Method {
+                given.receiver(tree, name);
+            }
+            if one.shape.configured {
+                given.add_closures(context.values, id);
+            }
             all.push(Match { entry: one.entry, shape: one.shape, form: one.form, id, given });
         }
     }
@@ -205,7 +211,7 @@ fn judge(
 ) -> Option<Policy> {
     let values = context.values;
     let needs = &found.shape.needs;
-    if !needs.is_empty() && !needs.iter().any(|path| found.given.has(values, path)) {
+    if !needs.is_empty() && !needs.iter().any(|path| found.given.has_needed(values, path)) {
         return None;
     }
     let mut policy = read::policy(found.entry, &found.given, found.id, context, matched)?;

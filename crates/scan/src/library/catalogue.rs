@@ -73,7 +73,10 @@ pub(super) struct Shape {
     /// What it is if nothing is set.
     #[serde(default)]
     pub(super) silent: Silent,
-    /// One of these must be given.
+    /// What its closure sets are options: `o => o.MaxAttempts = 3`.
+    #[serde(default)]
+    pub(super) configured: bool,
+    /// One of these must be given; `@NAME`: as an argument.
     #[serde(default)]
     pub(super) needs: Vec<String>,
 }

@@ -132,9 +132,17 @@ pub(super) fn is_named(
 /// The name of what is called, constructed, or written as a decorator.
 pub(super) fn callee_of(tree: &Tree<'_>, id: Id) -> Option<Id> {
     match tree.kind(id) {
-        Kind::Call { callee, .. } => Some(*callee),
+        Kind::Call { callee, .. } => Some(without_types(tree, *callee)),
         Kind::Record { ty: Some(ty), .. } => Some(*ty),
         Kind::Name(_) | Kind::Field { .. } => Some(id),
         _ => None,
+    }
+}
+
+/// `NewBuilder[any]` of Go is an index: what is looked into is the name.
+pub(super) fn without_types(tree: &Tree<'_>, id: Id) -> Id {
+    match tree.kind(id) {
+        Kind::Index { of, .. } => *of,
+        _ => id,
     }
 }
