@@ -6,6 +6,7 @@ mod given;
 mod manifests;
 mod names;
 mod read;
+mod schedule;
 
 use std::collections::{HashMap, HashSet};
 

@@ -14,7 +14,12 @@ pub(super) fn segments(name: &str) -> Vec<&str> {
 /// Whether a module is a package or inside of it.
 fn inside(module: &str, package: &str) -> bool {
     let (module, package) = (segments(module), segments(package));
-    module.len() >= package.len() && module.iter().zip(&package).all(|(a, b)| a == b)
+    // `aws_sdk_*` is any name that begins so.
+    let fits = |(a, b): (&&str, &&str)| match b.strip_suffix('*') {
+        Some(start) => a.starts_with(start),
+        None => a == b,
+    };
+    module.len() >= package.len() && module.iter().zip(&package).all(fits)
 }
 
 fn ends_with(parts: &[&str], name: &[&str]) -> bool {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::catalogue::{Counts, Defaults, Entry, Param, Settings};
 use super::given::{Found, Given};
-use super::{Context, manifests, names};
+use super::{Context, manifests, names, schedule};
 use crate::policy::{
     Attempts, By, Confidence, Delay, DelayKind, From, Jitter, Kind as What, Policy, Setting,
 };
@@ -14,8 +14,6 @@ use crate::value::{Data, Place, Trust, Value, Values};
 /// So many nodes are looked at for parts, and names are followed so deep.
 const NODES: usize = 400;
 const FOLLOWED: usize = 6;
-/// So many waits are shown.
-const WAITS: usize = 16;
 
 /// The policy of an entry at a place; `None`: it is switched off, or only passes on a policy that
 /// is described where it is made.
@@ -29,7 +27,8 @@ pub(super) fn policy(
     let values = context.values;
     let tree = values.tree();
     let mut policy = by_default(entry, id, given, context);
-    let mut reader = Reader { values, policy: &mut policy, off: false, delays: 0, matched };
+    let mut reader =
+        Reader { values, policy: &mut policy, off: false, delays: 0, floor: 0.0, matched };
     reader.settings(&entry.params, given);
     for (name, part) in &entry.parts {
         if let Some(option) = name.strip_suffix('=') {
@@ -50,7 +49,8 @@ pub(super) fn policy(
     if reader.off {
         return None;
     }
-    policy.delay.schedule_ms = schedule(&policy, entry.defaults.immediate);
+    let floor = reader.floor;
+    schedule::complete(&mut policy, entry.defaults.immediate, floor);
     Some(policy)
 }
 
@@ -202,6 +202,8 @@ struct Reader<'r, 't, 's> {
     off: bool,
     /// How many parts have said how the wait grows.
     delays: usize,
+    /// No wait is shorter than this.
+    floor: f64,
     matched: &'r HashSet<Id>,
 }
 
@@ -288,11 +290,13 @@ impl Reader<'_, '_, '_> {
         if let Some(setting) = self.millis(&all.attempt_timeout, given, false) {
             self.policy.attempt_timeout_ms = setting.value.is_finite().then_some(setting);
         }
-        if let Some((kind, from)) = self.word(&all.delay_by, given) {
-            match kind.and_then(|word| parse_word::<DelayKind>(&word)) {
-                Some(kind) => self.policy.delay.kind = Setting { value: kind, from },
-                None => {}
-            }
+        if let Some(floor) = self.millis(&all.floor, given, false) {
+            self.floor = floor.value;
+        }
+        if let Some((kind, from)) = self.word(&all.delay_by, given)
+            && let Some(kind) = kind.and_then(|word| parse_word::<DelayKind>(&word))
+        {
+            self.policy.delay.kind = Setting { value: kind, from };
         }
         if let Some((word, from)) = self.word(&all.jitter_by, given) {
             let value = word.and_then(|word| parse_word(&word)).unwrap_or(Jitter::Unknown);
@@ -442,15 +446,11 @@ impl Reader<'_, '_, '_> {
                         return Some(Setting { value: low.max(0.0).midpoint(high), from });
                     }
                     let made = found.node.map(|node| self.values.definition(node).unwrap_or(node));
-                    let is_function = made.is_some_and(|node| {
-                        matches!(self.values.tree().kind(node), Kind::Function { .. })
+                    let function = made.filter(|node| {
+                        matches!(self.values.tree().kind(*node), Kind::Function { .. })
                     });
                     if is_base {
-                        self.policy.delay.base_ms = None;
-                        if is_function {
-                            self.policy.delay.kind = Setting { value: DelayKind::Dynamic, from };
-                        }
-                        self.policy.delay.factor = None;
+                        return self.grown(function, param, from);
                     }
                     if let Data::Unknown(text) = &found.value.data {
                         self.policy.notes.push(format!("a duration is `{text}`"));
@@ -460,6 +460,30 @@ impl Reader<'_, '_, '_> {
             }
         }
         or.map(Setting::default_of)
+    }
+
+    /// A base that is not a number: a function of the attempt's number, or nothing known.
+    fn grown(&mut self, function: Option<Id>, param: &Param, from: From) -> Option<Setting<f64>> {
+        let delay = &mut self.policy.delay;
+        delay.base_ms = None;
+        delay.factor = None;
+        let function = function?;
+        match schedule::of_function(self.values, function, param) {
+            Some(grown) => {
+                delay.kind = Setting { value: grown.kind, from: from.clone() };
+                if let Some(factor) = grown.factor {
+                    delay.factor = Some(Setting { value: factor, from: from.clone() });
+                }
+                if grown.random {
+                    delay.jitter = Setting { value: Jitter::Random, from: from.clone() };
+                }
+                Some(Setting { value: grown.first, from })
+            }
+            None => {
+                delay.kind = Setting { value: DelayKind::Dynamic, from };
+                None
+            }
+        }
     }
 
     fn number(&mut self, params: &[Param], given: &Given) -> Option<Setting<f64>> {
@@ -592,36 +616,4 @@ fn key(data: &Data) -> Option<String> {
 /// A word of the catalogue as the kind it names.
 fn parse_word<T: serde::de::DeserializeOwned>(word: &str) -> Option<T> {
     serde_saphyr::from_str(word).ok()
-}
-
-/// The waits as far as they follow from kind, base, factor and cap.
-fn schedule(policy: &Policy, immediate: bool) -> Vec<f64> {
-    let delay = &policy.delay;
-    let retries = match policy.attempts_total.value {
-        Attempts::Count(total) => (total.saturating_sub(1) as usize).min(WAITS),
-        Attempts::Infinite => WAITS,
-        Attempts::Dynamic { usual, high, .. } => {
-            usual.or(high).map_or(WAITS, |total| (total.saturating_sub(1) as usize).min(WAITS))
-        }
-    };
-    let base = delay.base_ms.as_ref().map(|base| base.value);
-    let factor = delay.factor.as_ref().map_or(2.0, |factor| factor.value);
-    let wait = |at: usize| -> Option<f64> {
-        let n = at as f64;
-        Some(match delay.kind.value {
-            DelayKind::None => 0.0,
-            DelayKind::Constant => base?,
-            DelayKind::Linear => base? * (n + 1.0),
-            DelayKind::Exponential => base? * factor.powf(n),
-            DelayKind::Polynomial => base? * (n + 1.0).powi(2),
-            DelayKind::ServerDirected | DelayKind::Dynamic => return None,
-        })
-    };
-    let cap = delay.cap_ms.as_ref().map_or(f64::INFINITY, |cap| cap.value);
-    let mut all: Vec<f64> =
-        (0..retries).map_while(wait).map(|ms| ms.min(cap)).filter(|ms| ms.is_finite()).collect();
-    if immediate && let Some(first) = all.first_mut() {
-        *first = 0.0;
-    }
-    all
 }
