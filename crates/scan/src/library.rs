@@ -5,6 +5,7 @@ mod catalogue;
 mod given;
 mod manifests;
 mod names;
+mod parts;
 mod read;
 mod schedule;
 
@@ -77,20 +78,25 @@ pub fn find(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> Vec<Policy> {
     let wanted = by_last_name(&active);
     let matches = matches(tree, context, &wanted);
     let matched: HashSet<Id> = matches.iter().map(|found| found.id).collect();
-    let mut policies: Vec<Policy> = Vec::new();
+    let mut policies: Vec<(usize, Policy)> = Vec::new();
     for found in &matches {
         if let Some(policy) = judge(found, context, &matched) {
+            let close = names::closeness(found.entry, context.values);
             let same = policies
                 .iter_mut()
-                .find(|other| other.line == policy.line && other.end_line == policy.end_line);
+                .find(|(_, other)| other.line == policy.line && other.end_line == policy.end_line);
             match same {
-                // Two entries for one place: the one that says more.
-                Some(other) if written(other) < written(&policy) => *other = policy,
-                Some(_) => {}
-                None => policies.push(policy),
+                // Two entries for one place: the closer one, or the one that says more.
+                Some((as_close, other)) => {
+                    if (*as_close, written(other)) < (close, written(&policy)) {
+                        (*as_close, *other) = (close, policy);
+                    }
+                }
+                None => policies.push((close, policy)),
             }
         }
     }
+    let mut policies: Vec<Policy> = policies.into_iter().map(|(_, policy)| policy).collect();
     policies.sort_by_key(|policy| (policy.line, policy.end_line));
     policies
 }

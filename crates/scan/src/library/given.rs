@@ -146,8 +146,7 @@ impl Given {
     fn add_chain(&mut self, values: &Values<'_, '_>, id: Id) {
         let tree = values.tree();
         let mut at = id;
-        loop {
-            let Some(parent) = tree.parent(at) else { break };
+        while let Some(parent) = tree.parent(at) {
             match tree.kind(parent) {
                 Kind::Field { of, name } if *of == at => {
                     let Some(call) = tree.parent(parent) else { break };

@@ -58,6 +58,14 @@ pub(super) fn imported(entry: &Entry, values: &Values<'_, '_>) -> bool {
     })
 }
 
+/// How closely an entry's imports are those of the file: of two entries for one place the closer
+/// one is meant, as `backoff/v5` before `backoff`.
+pub(super) fn closeness(entry: &Entry, values: &Values<'_, '_>) -> usize {
+    let fitting =
+        |import: &&String| values.imports().modules().any(|module| inside(module, import));
+    entry.imports.iter().filter(fitting).map(|import| segments(import).len()).max().unwrap_or(0)
+}
+
 /// `from urllib3.util import Retry` where the entry names `urllib3.util.Retry`.
 fn inside_item(values: &Values<'_, '_>, import: &str) -> bool {
     let parts = segments(import);

@@ -4,16 +4,12 @@ use std::collections::HashSet;
 
 use super::catalogue::{Counts, Defaults, Entry, Param, Settings};
 use super::given::{Found, Given};
-use super::{Context, manifests, names, schedule};
+use super::{Context, manifests, parts, schedule};
 use crate::policy::{
     Attempts, By, Confidence, Delay, DelayKind, From, Jitter, Kind as What, Policy, Setting,
 };
 use crate::tree::{Id, Kind};
 use crate::value::{Data, Place, Trust, Value, Values};
-
-/// So many nodes are looked at for parts, and names are followed so deep.
-const NODES: usize = 400;
-const FOLLOWED: usize = 6;
 
 /// The policy of an entry at a place; `None`: it is switched off, or only passes on a policy that
 /// is described where it is made.
@@ -43,7 +39,7 @@ pub(super) fn policy(
             reader.part(part, &Given::of_args(values, args), line, true);
         }
     }
-    for (part, given, line) in nested(entry, given, values) {
+    for (part, given, line) in parts::nested(entry, given, values) {
         reader.part(part, &given, line, true);
     }
     if reader.off {
@@ -126,76 +122,6 @@ fn unknown_attempts(text: &str) -> Attempts {
     Attempts::Dynamic { expression: text.to_owned(), low: None, high: None, usual: None }
 }
 
-/// Parts that stand anywhere in what is given, names followed: `stop_after_attempt(3)`.
-fn nested<'e>(
-    entry: &'e Entry,
-    given: &Given,
-    values: &Values<'_, '_>,
-) -> Vec<(&'e Settings, Given, u32)> {
-    let tree = values.tree();
-    let mut all = Vec::new();
-    let plain: Vec<_> = entry
-        .parts
-        .iter()
-        .filter(|(name, _)| !name.ends_with('=') && !name.starts_with('.'))
-        .collect();
-    if plain.is_empty() {
-        return all;
-    }
-    let mut queue: Vec<(Id, usize)> = given.nodes().map(|id| (id, 0)).collect();
-    queue.reverse();
-    let mut seen = HashSet::new();
-    while let Some((id, depth)) = queue.pop() {
-        if seen.len() >= NODES || !seen.insert(id) {
-            continue;
-        }
-        if matches!(tree.kind(id), Kind::Function { .. } | Kind::Class { .. }) {
-            continue;
-        }
-        let part = names::callee_of(tree, id).and_then(|name| {
-            // An alias is followed to the name it has in its module.
-            let path = values
-                .imports()
-                .qualify(tree, name)
-                .map(|found| found.path)
-                .filter(|path| !path.is_empty())
-                .or_else(|| tree.path(name));
-            let last =
-                path.as_ref().map_or_else(|| tree.last_name(name), |path| path.last().copied())?;
-            plain.iter().find(|(part, _)| match part.rsplit_once('.') {
-                Some((owner, item)) => {
-                    item == last
-                        && path
-                            .as_ref()
-                            .is_some_and(|path| path.len() > 1 && path[path.len() - 2] == owner)
-                }
-                None => part.as_str() == last,
-            })
-        });
-        if let Some((_, settings)) = part {
-            all.push((*settings, Given::of(values, id), tree.span(id).line));
-            // What it is called on may be a part too, but not its own name again.
-            if let Kind::Call { callee, args, .. } = tree.kind(id) {
-                if let Kind::Field { of, .. } = tree.kind(*callee) {
-                    queue.push((*of, depth));
-                }
-                queue.extend(args.iter().rev().map(|arg| (arg.value, depth)));
-            }
-            continue;
-        }
-        if depth < FOLLOWED
-            && let Some(definition) = values.definition(id)
-        {
-            queue.push((definition, depth + 1));
-            continue;
-        }
-        let first = queue.len();
-        tree.children(id, &mut |child| queue.push((child, depth)));
-        queue[first..].reverse();
-    }
-    all
-}
-
 struct Reader<'r, 't, 's> {
     values: &'r Values<'t, 's>,
     policy: &'r mut Policy,
@@ -212,7 +138,9 @@ impl Reader<'_, '_, '_> {
     /// (`apart`) has nothing of what the whole does by default.
     fn part(&mut self, part: &Settings, given: &Given, line: u32, apart: bool) {
         self.also(&Place { path: None, line });
-        if part.infinite {
+        // A count that is written ends what has no end of its own.
+        let counted = self.policy.attempts_total.from != From::Default;
+        if part.infinite && !counted {
             self.policy.attempts_total = Setting::written(Attempts::Infinite, line);
         }
         // What is written at the place itself stands above what a part brings along.
@@ -530,28 +458,23 @@ impl Reader<'_, '_, '_> {
     fn retries_on(&mut self, param: &Param, given: &Given) {
         let Some(found) = self.found(param, given) else { return };
         let mut all = Vec::new();
+        let tree = self.values.tree();
+        let written = |id: Id| Value::unknown(tree.source(id), 0).data;
         match (found.node, &found.value.data) {
             (Some(node), _) => {
                 let node = self.values.definition(node).unwrap_or(node);
-                match self.values.tree().kind(node) {
-                    Kind::List(parts) => {
-                        all.extend(
-                            parts
-                                .iter()
-                                .take(16)
-                                .map(|id| self.values.tree().source(*id).to_owned()),
-                        );
-                    }
-                    _ => {
-                        all.extend(match Value::unknown(self.values.tree().source(node), 0).data {
-                            Data::Unknown(text) => Some(text),
-                            _ => None,
-                        })
+                let parts = match tree.kind(node) {
+                    Kind::List(parts) => parts.as_slice(),
+                    _ => &[node],
+                };
+                for id in parts.iter().take(16) {
+                    if let Data::Unknown(text) = written(*id) {
+                        all.push(text);
                     }
                 }
             }
             (None, Data::List(parts)) => {
-                all.extend(parts.iter().take(16).filter_map(|v| key(&v.data)))
+                all.extend(parts.iter().take(16).filter_map(|part| key(&part.data)));
             }
             (None, data) => all.extend(key(data)),
         }
