@@ -135,6 +135,7 @@ const SAME: &[&str] = &[
     "u64",
     "f64",
     "defineConfig",
+    "FromResult",
     "new",
 ];
 
