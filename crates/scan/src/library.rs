@@ -5,7 +5,9 @@ mod catalogue;
 mod given;
 mod manifests;
 mod names;
+mod parts;
 mod read;
+mod schedule;
 
 use std::collections::{HashMap, HashSet};
 
@@ -76,20 +78,25 @@ pub fn find(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> Vec<Policy> {
     let wanted = by_last_name(&active);
     let matches = matches(tree, context, &wanted);
     let matched: HashSet<Id> = matches.iter().map(|found| found.id).collect();
-    let mut policies: Vec<Policy> = Vec::new();
+    let mut policies: Vec<(usize, Policy)> = Vec::new();
     for found in &matches {
         if let Some(policy) = judge(found, context, &matched) {
+            let close = names::closeness(found.entry, context.values);
             let same = policies
                 .iter_mut()
-                .find(|other| other.line == policy.line && other.end_line == policy.end_line);
+                .find(|(_, other)| other.line == policy.line && other.end_line == policy.end_line);
             match same {
-                // Two entries for one place: the one that says more.
-                Some(other) if written(other) < written(&policy) => *other = policy,
-                Some(_) => {}
-                None => policies.push(policy),
+                // Two entries for one place: the closer one, or the one that says more.
+                Some((as_close, other)) => {
+                    if (*as_close, written(other)) < (close, written(&policy)) {
+                        (*as_close, *other) = (close, policy);
+                    }
+                }
+                None => policies.push((close, policy)),
             }
         }
     }
+    let mut policies: Vec<Policy> = policies.into_iter().map(|(_, policy)| policy).collect();
     policies.sort_by_key(|policy| (policy.line, policy.end_line));
     policies
 }
@@ -164,7 +171,7 @@ fn one<'e>(
     name: Id,
     forms: &[Form],
 ) -> Vec<Match<'e>> {
-    // `Client::<T>::new`, `new Foo<T>()`: what is named is inside.
+    let name = names::without_types(tree, name);
     let Some(last) = tree.last_name(name) else { return Vec::new() };
     let lists = [wanted.get(last), wanted.get("")];
     let mut all: Vec<Match<'_>> = Vec::new();
@@ -186,11 +193,17 @@ fn one<'e>(
             _ => names::is_named(one.entry, one.shape, one.name, name, context.values),
         };
         if fits {
-            let given = match tree.kind(id) {
+            let mut given = match tree.kind(id) {
                 Kind::Class { body, .. } if one.form == Form::Base => Given::of_class(tree, *body),
                 Kind::Assign { value, .. } => Given::of_assignment(context.values, *value),
                 _ => Given::of(context.values, id),
             };
+            if one.form == Form::Method {
+                given.receiver(tree, name);
+            }
+            if one.shape.configured {
+                given.add_closures(context.values, id);
+            }
             all.push(Match { entry: one.entry, shape: one.shape, form: one.form, id, given });
         }
     }
@@ -205,7 +218,7 @@ fn judge(
 ) -> Option<Policy> {
     let values = context.values;
     let needs = &found.shape.needs;
-    if !needs.is_empty() && !needs.iter().any(|path| found.given.has(values, path)) {
+    if !needs.is_empty() && !needs.iter().any(|path| found.given.has_needed(values, path)) {
         return None;
     }
     let mut policy = read::policy(found.entry, &found.given, found.id, context, matched)?;

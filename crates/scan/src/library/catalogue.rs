@@ -73,7 +73,10 @@ pub(super) struct Shape {
     /// What it is if nothing is set.
     #[serde(default)]
     pub(super) silent: Silent,
-    /// One of these must be given.
+    /// What its closure sets are options: `o => o.MaxAttempts = 3`.
+    #[serde(default)]
+    pub(super) configured: bool,
+    /// One of these must be given; `@NAME`: as an argument.
     #[serde(default)]
     pub(super) needs: Vec<String>,
 }
@@ -105,6 +108,9 @@ pub(super) struct Settings {
     pub(super) delay_by: Vec<Param>,
     #[serde(default)]
     pub(super) base: Vec<Param>,
+    /// No wait is shorter.
+    #[serde(default)]
+    pub(super) floor: Vec<Param>,
     #[serde(default)]
     pub(super) factor: Vec<Param>,
     #[serde(default)]
@@ -149,6 +155,9 @@ pub(super) struct Param {
     /// The value is multiplied by this.
     #[serde(default)]
     pub(super) times: Option<f64>,
+    /// Of a function of the attempt's number: the number of the first; 1 if not said.
+    #[serde(default)]
+    pub(super) first: Option<f64>,
     /// What it is in this part if it is not given; durations in milliseconds.
     #[serde(default)]
     pub(super) or: Option<f64>,

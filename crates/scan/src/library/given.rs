@@ -18,6 +18,8 @@ pub(super) struct Given {
     positional: Vec<Id>,
     options: Vec<Option_>,
     records: Vec<Value>,
+    /// What a method is called on.
+    receiver: Option<Id>,
     /// The last node of a chain of methods: what the whole expression is.
     pub(super) top: Option<Id>,
 }
@@ -144,8 +146,7 @@ impl Given {
     fn add_chain(&mut self, values: &Values<'_, '_>, id: Id) {
         let tree = values.tree();
         let mut at = id;
-        loop {
-            let Some(parent) = tree.parent(at) else { break };
+        while let Some(parent) = tree.parent(at) {
             match tree.kind(parent) {
                 Kind::Field { of, name } if *of == at => {
                     let Some(call) = tree.parent(parent) else { break };
@@ -235,8 +236,51 @@ impl Given {
         }
     }
 
+    /// Keeps what a method is called on: parts may stand there.
+    pub(super) fn receiver(&mut self, tree: &Tree<'_>, name: Id) {
+        if let Kind::Field { of, .. } = tree.kind(name) {
+            self.receiver = Some(*of);
+        }
+    }
+
+    /// What the closures among the arguments set and call.
+    pub(super) fn add_closures(&mut self, values: &Values<'_, '_>, id: Id) {
+        let tree = values.tree();
+        let Kind::Call { args, .. } = tree.kind(id) else { return };
+        for arg in args {
+            let Kind::Function { body, .. } = tree.kind(arg.value) else { continue };
+            for inside in tree.walk_here(*body).take(200) {
+                match tree.kind(inside) {
+                    Kind::Assign { op: None, target, value } => {
+                        if let Some(name) = tree.last_name(*target) {
+                            let args = vec![*value];
+                            let name = name.to_owned();
+                            self.options.push(Option_ { name, args, method: false });
+                        }
+                    }
+                    Kind::Call { callee, args, .. } => {
+                        if let Some(name) = tree.last_name(*callee) {
+                            self.add_method(values, name, args);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Whether something that a shape needs is given: an option, or `@NAME` as an argument.
+    pub(super) fn has_needed(&self, values: &Values<'_, '_>, path: &str) -> bool {
+        match path.strip_prefix('@') {
+            Some(name) => {
+                self.positional.iter().any(|id| values.tree().last_name(*id) == Some(name))
+            }
+            None => self.has(values, path) || self.method(path).is_some(),
+        }
+    }
+
     /// Whether an option is given.
-    pub(super) fn has(&self, values: &Values<'_, '_>, path: &str) -> bool {
+    fn has(&self, values: &Values<'_, '_>, path: &str) -> bool {
         self.find(values, path, Unit::Ms).is_some()
     }
 
@@ -286,7 +330,7 @@ impl Given {
     /// Every expression that is given, for parts that may stand anywhere in it.
     pub(super) fn nodes(&self) -> impl Iterator<Item = Id> + '_ {
         let options = self.options.iter().flat_map(|option| option.args.iter());
-        self.positional.iter().chain(options).copied()
+        self.positional.iter().chain(options).copied().chain(self.receiver)
     }
 }
 

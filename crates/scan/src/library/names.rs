@@ -14,7 +14,12 @@ pub(super) fn segments(name: &str) -> Vec<&str> {
 /// Whether a module is a package or inside of it.
 fn inside(module: &str, package: &str) -> bool {
     let (module, package) = (segments(module), segments(package));
-    module.len() >= package.len() && module.iter().zip(&package).all(|(a, b)| a == b)
+    // `aws_sdk_*` is any name that begins so.
+    let fits = |(a, b): (&&str, &&str)| match b.strip_suffix('*') {
+        Some(start) => a.starts_with(start),
+        None => a == b,
+    };
+    module.len() >= package.len() && module.iter().zip(&package).all(fits)
 }
 
 fn ends_with(parts: &[&str], name: &[&str]) -> bool {
@@ -53,6 +58,14 @@ pub(super) fn imported(entry: &Entry, values: &Values<'_, '_>) -> bool {
     })
 }
 
+/// How closely an entry's imports are those of the file: of two entries for one place the closer
+/// one is meant, as `backoff/v5` before `backoff`.
+pub(super) fn closeness(entry: &Entry, values: &Values<'_, '_>) -> usize {
+    let fitting =
+        |import: &&String| values.imports().modules().any(|module| inside(module, import));
+    entry.imports.iter().filter(fitting).map(|import| segments(import).len()).max().unwrap_or(0)
+}
+
 /// `from urllib3.util import Retry` where the entry names `urllib3.util.Retry`.
 fn inside_item(values: &Values<'_, '_>, import: &str) -> bool {
     let parts = segments(import);
@@ -85,6 +98,11 @@ pub(super) fn is_named(
 ) -> bool {
     let tree = values.tree();
     let wanted = segments(name);
+    let path = tree.path(id);
+    if shape.free && wanted.len() > 1 && path.as_ref().is_some_and(|path| ends_with(path, &wanted))
+    {
+        return true;
+    }
     if let Some(found) = values.imports().qualify(tree, id) {
         let full = format!("{found}");
         let mut parts = segments(&full);
@@ -92,7 +110,7 @@ pub(super) fn is_named(
             parts.pop();
         }
         let package = entry.imports.iter().any(|import| inside(&full, import));
-        let written = tree.path(id).unwrap_or_default();
+        let written = path.unwrap_or_default();
         return package
             && if wanted == ["default"] {
                 entry.imports.iter().any(|import| segments(import) == parts)
@@ -100,14 +118,14 @@ pub(super) fn is_named(
                 ends_with(&parts, &wanted) || (wanted.len() > 1 && ends_with(&written, &wanted))
             };
     }
-    let Some(written) = tree.path(id) else {
+    let Some(written) = path else {
         // Something like `f().retry`: only a free name of one part.
         return shape.free && wanted.len() == 1 && tree.last_name(id) == Some(wanted[0]);
     };
     if !ends_with(&written, &wanted) {
         return false;
     }
-    if shape.free && (wanted.len() > 1 || !defined_here(tree, values, wanted[0])) {
+    if shape.free && (wanted.len() > 1 || !values.declares(wanted[0])) {
         return true;
     }
     let full = written.join(".");
@@ -118,24 +136,26 @@ pub(super) fn is_named(
         entry.imports.iter().any(|import| inside(module, import) || inside(import, module))
     });
     let first = written[0];
-    if defined_here(tree, values, first) {
+    if values.declares(first) {
         return false;
     }
     whole || (wanted.len() > 1 && imported(entry, values))
 }
 
-/// Whether the file itself declares a function or a class of this name.
-fn defined_here(tree: &Tree<'_>, values: &Values<'_, '_>, name: &str) -> bool {
-    let _ = tree;
-    values.declares(name)
-}
-
 /// The name of what is called, constructed, or written as a decorator.
 pub(super) fn callee_of(tree: &Tree<'_>, id: Id) -> Option<Id> {
     match tree.kind(id) {
-        Kind::Call { callee, .. } => Some(*callee),
+        Kind::Call { callee, .. } => Some(without_types(tree, *callee)),
         Kind::Record { ty: Some(ty), .. } => Some(*ty),
         Kind::Name(_) | Kind::Field { .. } => Some(id),
         _ => None,
+    }
+}
+
+/// `NewBuilder[any]` of Go is an index: what is looked into is the name.
+pub(super) fn without_types(tree: &Tree<'_>, id: Id) -> Id {
+    match tree.kind(id) {
+        Kind::Index { of, .. } => *of,
+        _ => id,
     }
 }

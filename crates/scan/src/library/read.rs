@@ -4,18 +4,12 @@ use std::collections::HashSet;
 
 use super::catalogue::{Counts, Defaults, Entry, Param, Settings};
 use super::given::{Found, Given};
-use super::{Context, manifests, names};
+use super::{Context, manifests, parts, schedule};
 use crate::policy::{
     Attempts, By, Confidence, Delay, DelayKind, From, Jitter, Kind as What, Policy, Setting,
 };
 use crate::tree::{Id, Kind};
 use crate::value::{Data, Place, Trust, Value, Values};
-
-/// So many nodes are looked at for parts, and names are followed so deep.
-const NODES: usize = 400;
-const FOLLOWED: usize = 6;
-/// So many waits are shown.
-const WAITS: usize = 16;
 
 /// The policy of an entry at a place; `None`: it is switched off, or only passes on a policy that
 /// is described where it is made.
@@ -29,28 +23,30 @@ pub(super) fn policy(
     let values = context.values;
     let tree = values.tree();
     let mut policy = by_default(entry, id, given, context);
-    let mut reader = Reader { values, policy: &mut policy, off: false, delays: 0, matched };
+    let mut reader =
+        Reader { values, policy: &mut policy, off: false, delays: 0, floor: 0.0, matched };
     reader.settings(&entry.params, given);
     for (name, part) in &entry.parts {
         if let Some(option) = name.strip_suffix('=') {
             let found = given.find(values, option, crate::value::Unit::Ms);
             if found.is_some_and(|found| found.value.truth() != Some(false)) {
-                reader.part(part, given, values.tree().span(id).line);
+                reader.part(part, given, values.tree().span(id).line, false);
             }
         } else if let Some(method) = name.strip_prefix('.')
             && let Some(args) = given.method(method)
         {
             let line = args.first().map_or(tree.span(id).end_line, |id| tree.span(*id).line);
-            reader.part(part, &Given::of_args(values, args), line);
+            reader.part(part, &Given::of_args(values, args), line, true);
         }
     }
-    for (part, given, line) in nested(entry, given, values) {
-        reader.part(part, &given, line);
+    for (part, given, line) in parts::nested(entry, given, values) {
+        reader.part(part, &given, line, true);
     }
     if reader.off {
         return None;
     }
-    policy.delay.schedule_ms = schedule(&policy, entry.defaults.immediate);
+    let floor = reader.floor;
+    schedule::complete(&mut policy, entry.defaults.immediate, floor);
     Some(policy)
 }
 
@@ -126,93 +122,31 @@ fn unknown_attempts(text: &str) -> Attempts {
     Attempts::Dynamic { expression: text.to_owned(), low: None, high: None, usual: None }
 }
 
-/// Parts that stand anywhere in what is given, names followed: `stop_after_attempt(3)`.
-fn nested<'e>(
-    entry: &'e Entry,
-    given: &Given,
-    values: &Values<'_, '_>,
-) -> Vec<(&'e Settings, Given, u32)> {
-    let tree = values.tree();
-    let mut all = Vec::new();
-    let plain: Vec<_> = entry
-        .parts
-        .iter()
-        .filter(|(name, _)| !name.ends_with('=') && !name.starts_with('.'))
-        .collect();
-    if plain.is_empty() {
-        return all;
-    }
-    let mut queue: Vec<(Id, usize)> = given.nodes().map(|id| (id, 0)).collect();
-    queue.reverse();
-    let mut seen = HashSet::new();
-    while let Some((id, depth)) = queue.pop() {
-        if seen.len() >= NODES || !seen.insert(id) {
-            continue;
-        }
-        if matches!(tree.kind(id), Kind::Function { .. } | Kind::Class { .. }) {
-            continue;
-        }
-        let part = names::callee_of(tree, id).and_then(|name| {
-            // An alias is followed to the name it has in its module.
-            let path = values
-                .imports()
-                .qualify(tree, name)
-                .map(|found| found.path)
-                .filter(|path| !path.is_empty())
-                .or_else(|| tree.path(name));
-            let last =
-                path.as_ref().map_or_else(|| tree.last_name(name), |path| path.last().copied())?;
-            plain.iter().find(|(part, _)| match part.rsplit_once('.') {
-                Some((owner, item)) => {
-                    item == last
-                        && path
-                            .as_ref()
-                            .is_some_and(|path| path.len() > 1 && path[path.len() - 2] == owner)
-                }
-                None => part.as_str() == last,
-            })
-        });
-        if let Some((_, settings)) = part {
-            all.push((*settings, Given::of(values, id), tree.span(id).line));
-            // What it is called on may be a part too, but not its own name again.
-            if let Kind::Call { callee, args, .. } = tree.kind(id) {
-                if let Kind::Field { of, .. } = tree.kind(*callee) {
-                    queue.push((*of, depth));
-                }
-                queue.extend(args.iter().rev().map(|arg| (arg.value, depth)));
-            }
-            continue;
-        }
-        if depth < FOLLOWED
-            && let Some(definition) = values.definition(id)
-        {
-            queue.push((definition, depth + 1));
-            continue;
-        }
-        let first = queue.len();
-        tree.children(id, &mut |child| queue.push((child, depth)));
-        queue[first..].reverse();
-    }
-    all
-}
-
 struct Reader<'r, 't, 's> {
     values: &'r Values<'t, 's>,
     policy: &'r mut Policy,
     off: bool,
     /// How many parts have said how the wait grows.
     delays: usize,
+    /// No wait is shorter than this.
+    floor: f64,
     matched: &'r HashSet<Id>,
 }
 
 impl Reader<'_, '_, '_> {
-    /// A part that is used at a line: its own words, then what it is given.
-    fn part(&mut self, part: &Settings, given: &Given, line: u32) {
+    /// A part that is used at a line: its own words, then what it is given. A strategy of its own
+    /// (`apart`) has nothing of what the whole does by default.
+    fn part(&mut self, part: &Settings, given: &Given, line: u32, apart: bool) {
         self.also(&Place { path: None, line });
-        if part.infinite {
+        // A count that is written ends what has no end of its own.
+        let counted = self.policy.attempts_total.from != From::Default;
+        if part.infinite && !counted {
             self.policy.attempts_total = Setting::written(Attempts::Infinite, line);
         }
-        if let Some(jitter) = part.jitter {
+        // What is written at the place itself stands above what a part brings along.
+        if let Some(jitter) = part.jitter
+            && self.policy.delay.jitter.from == From::Default
+        {
             self.policy.delay.jitter = Setting::written(jitter, line);
         }
         if let Some(budget) = &part.budget {
@@ -232,11 +166,11 @@ impl Reader<'_, '_, '_> {
             delay.kind = Setting::written(kind, line);
             // What another kind does by default does not hold for this one.
             for old in [&mut delay.base_ms, &mut delay.factor, &mut delay.cap_ms] {
-                if old.as_ref().is_some_and(|old| old.from == From::Default) {
+                if apart && old.as_ref().is_some_and(|old| old.from == From::Default) {
                     *old = None;
                 }
             }
-            if part.jitter.is_none() && delay.jitter.from == From::Default {
+            if apart && part.jitter.is_none() && delay.jitter.from == From::Default {
                 delay.jitter = Setting::default_of(Jitter::None);
             }
         }
@@ -247,14 +181,21 @@ impl Reader<'_, '_, '_> {
         for param in &all.attempts {
             self.attempts(param, given);
         }
-        if let Some(setting) = self.millis(&all.base, given, true) {
+        let stands = |old: &Option<Setting<f64>>, new: &Setting<f64>| {
+            new.from == From::Default && old.as_ref().is_some_and(|old| old.from != From::Default)
+        };
+        if let Some(setting) = self.millis(&all.base, given, true)
+            && !stands(&self.policy.delay.base_ms, &setting)
+        {
             self.policy.delay.base_ms = Some(setting);
             if self.policy.delay.kind.value == DelayKind::None && self.base() > 0.0 {
                 self.policy.delay.kind =
                     Setting { value: DelayKind::Constant, from: self.base_from() };
             }
         }
-        if let Some(setting) = self.number(&all.factor, given) {
+        if let Some(setting) = self.number(&all.factor, given)
+            && !stands(&self.policy.delay.factor, &setting)
+        {
             // A factor of 1 does not grow.
             let kind =
                 if setting.value == 1.0 { DelayKind::Constant } else { DelayKind::Exponential };
@@ -264,20 +205,26 @@ impl Reader<'_, '_, '_> {
             }
             self.policy.delay.factor = Some(setting);
         }
-        if let Some(setting) = self.millis(&all.cap, given, false) {
+        if let Some(setting) = self.millis(&all.cap, given, false)
+            && !stands(&self.policy.delay.cap_ms, &setting)
+        {
             self.policy.delay.cap_ms = Some(setting);
         }
-        if let Some(setting) = self.millis(&all.deadline, given, false) {
+        if let Some(setting) = self.millis(&all.deadline, given, false)
+            && !stands(&self.policy.deadline_ms, &setting)
+        {
             self.policy.deadline_ms = setting.value.is_finite().then_some(setting);
         }
         if let Some(setting) = self.millis(&all.attempt_timeout, given, false) {
             self.policy.attempt_timeout_ms = setting.value.is_finite().then_some(setting);
         }
-        if let Some((kind, from)) = self.word(&all.delay_by, given) {
-            match kind.and_then(|word| parse_word::<DelayKind>(&word)) {
-                Some(kind) => self.policy.delay.kind = Setting { value: kind, from },
-                None => {}
-            }
+        if let Some(floor) = self.millis(&all.floor, given, false) {
+            self.floor = floor.value;
+        }
+        if let Some((kind, from)) = self.word(&all.delay_by, given)
+            && let Some(kind) = kind.and_then(|word| parse_word::<DelayKind>(&word))
+        {
+            self.policy.delay.kind = Setting { value: kind, from };
         }
         if let Some((word, from)) = self.word(&all.jitter_by, given) {
             let value = word.and_then(|word| parse_word(&word)).unwrap_or(Jitter::Unknown);
@@ -427,15 +374,11 @@ impl Reader<'_, '_, '_> {
                         return Some(Setting { value: low.max(0.0).midpoint(high), from });
                     }
                     let made = found.node.map(|node| self.values.definition(node).unwrap_or(node));
-                    let is_function = made.is_some_and(|node| {
-                        matches!(self.values.tree().kind(node), Kind::Function { .. })
+                    let function = made.filter(|node| {
+                        matches!(self.values.tree().kind(*node), Kind::Function { .. })
                     });
                     if is_base {
-                        self.policy.delay.base_ms = None;
-                        if is_function {
-                            self.policy.delay.kind = Setting { value: DelayKind::Dynamic, from };
-                        }
-                        self.policy.delay.factor = None;
+                        return self.grown(function, param, from);
                     }
                     if let Data::Unknown(text) = &found.value.data {
                         self.policy.notes.push(format!("a duration is `{text}`"));
@@ -445,6 +388,30 @@ impl Reader<'_, '_, '_> {
             }
         }
         or.map(Setting::default_of)
+    }
+
+    /// A base that is not a number: a function of the attempt's number, or nothing known.
+    fn grown(&mut self, function: Option<Id>, param: &Param, from: From) -> Option<Setting<f64>> {
+        let delay = &mut self.policy.delay;
+        delay.base_ms = None;
+        delay.factor = None;
+        let function = function?;
+        match schedule::of_function(self.values, function, param) {
+            Some(grown) => {
+                delay.kind = Setting { value: grown.kind, from: from.clone() };
+                if let Some(factor) = grown.factor {
+                    delay.factor = Some(Setting { value: factor, from: from.clone() });
+                }
+                if grown.random {
+                    delay.jitter = Setting { value: Jitter::Random, from: from.clone() };
+                }
+                Some(Setting { value: grown.first, from })
+            }
+            None => {
+                delay.kind = Setting { value: DelayKind::Dynamic, from };
+                None
+            }
+        }
     }
 
     fn number(&mut self, params: &[Param], given: &Given) -> Option<Setting<f64>> {
@@ -491,28 +458,23 @@ impl Reader<'_, '_, '_> {
     fn retries_on(&mut self, param: &Param, given: &Given) {
         let Some(found) = self.found(param, given) else { return };
         let mut all = Vec::new();
+        let tree = self.values.tree();
+        let written = |id: Id| Value::unknown(tree.source(id), 0).data;
         match (found.node, &found.value.data) {
             (Some(node), _) => {
                 let node = self.values.definition(node).unwrap_or(node);
-                match self.values.tree().kind(node) {
-                    Kind::List(parts) => {
-                        all.extend(
-                            parts
-                                .iter()
-                                .take(16)
-                                .map(|id| self.values.tree().source(*id).to_owned()),
-                        );
-                    }
-                    _ => {
-                        all.extend(match Value::unknown(self.values.tree().source(node), 0).data {
-                            Data::Unknown(text) => Some(text),
-                            _ => None,
-                        })
+                let parts = match tree.kind(node) {
+                    Kind::List(parts) => parts.as_slice(),
+                    _ => &[node],
+                };
+                for id in parts.iter().take(16) {
+                    if let Data::Unknown(text) = written(*id) {
+                        all.push(text);
                     }
                 }
             }
             (None, Data::List(parts)) => {
-                all.extend(parts.iter().take(16).filter_map(|v| key(&v.data)))
+                all.extend(parts.iter().take(16).filter_map(|part| key(&part.data)));
             }
             (None, data) => all.extend(key(data)),
         }
@@ -577,36 +539,4 @@ fn key(data: &Data) -> Option<String> {
 /// A word of the catalogue as the kind it names.
 fn parse_word<T: serde::de::DeserializeOwned>(word: &str) -> Option<T> {
     serde_saphyr::from_str(word).ok()
-}
-
-/// The waits as far as they follow from kind, base, factor and cap.
-fn schedule(policy: &Policy, immediate: bool) -> Vec<f64> {
-    let delay = &policy.delay;
-    let retries = match policy.attempts_total.value {
-        Attempts::Count(total) => (total.saturating_sub(1) as usize).min(WAITS),
-        Attempts::Infinite => WAITS,
-        Attempts::Dynamic { usual, high, .. } => {
-            usual.or(high).map_or(WAITS, |total| (total.saturating_sub(1) as usize).min(WAITS))
-        }
-    };
-    let base = delay.base_ms.as_ref().map(|base| base.value);
-    let factor = delay.factor.as_ref().map_or(2.0, |factor| factor.value);
-    let wait = |at: usize| -> Option<f64> {
-        let n = at as f64;
-        Some(match delay.kind.value {
-            DelayKind::None => 0.0,
-            DelayKind::Constant => base?,
-            DelayKind::Linear => base? * (n + 1.0),
-            DelayKind::Exponential => base? * factor.powf(n),
-            DelayKind::Polynomial => base? * (n + 1.0).powi(2),
-            DelayKind::ServerDirected | DelayKind::Dynamic => return None,
-        })
-    };
-    let cap = delay.cap_ms.as_ref().map_or(f64::INFINITY, |cap| cap.value);
-    let mut all: Vec<f64> =
-        (0..retries).map_while(wait).map(|ms| ms.min(cap)).filter(|ms| ms.is_finite()).collect();
-    if immediate && let Some(first) = all.first_mut() {
-        *first = 0.0;
-    }
-    all
 }

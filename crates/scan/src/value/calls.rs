@@ -135,6 +135,7 @@ const SAME: &[&str] = &[
     "u64",
     "f64",
     "defineConfig",
+    "FromResult",
     "new",
 ];
 
@@ -415,7 +416,7 @@ impl Values<'_, '_> {
         Some(self.body_or_value(default.value, env).at_most(Trust::Environment))
     }
 
-    /// A function of this file without arguments that gives one value, or a class of this file
+    /// A function of this file whose body is one value, or a class of this file
     /// whose attributes have values.
     fn own_call(
         &self,
@@ -431,13 +432,19 @@ impl Values<'_, '_> {
             return self.instance(id, *class, args, env);
         }
         let [function] = self.bindings.functions.get(last)?[..] else { return None };
-        if !args.is_empty() || path.len() > 2 {
+        if path.len() > 2 {
             return None;
         }
-        let Kind::Function { body, .. } = self.tree.kind(function) else { return None };
+        let Kind::Function { body, params, .. } = self.tree.kind(function) else { return None };
+        let given: Vec<Value> = args.iter().take(8).map(|arg| self.value(arg.value, env)).collect();
+        let inside = |name: &str| {
+            let at = params.iter().position(|param| param.name == name)?;
+            let named = args.iter().position(|arg| arg.name == Some(name));
+            given.get(named.unwrap_or(at)).cloned()
+        };
         self.guarded(function, || {
-            let value = self.value(*body, env);
-            value.is_known().then_some(value)
+            let value = self.value(*body, &inside);
+            (value.is_known() || value.random).then_some(value)
         })
     }
 

@@ -94,7 +94,7 @@ impl<'s> Values<'_, 's> {
             }
             _ => {
                 // The last one before, if nothing changes it and it is sure to have run.
-                let last = all.iter().filter(|b| self.tree.span(b.at).end <= start).next_back()?;
+                let last = all.iter().rfind(|b| self.tree.span(b.at).end <= start)?;
                 if last.changes || !self.holds(last.at, at) {
                     return None;
                 }
@@ -331,7 +331,7 @@ impl<'s> Values<'_, 's> {
         let owner = before.last().copied().unwrap_or_default();
         let found =
             ENDLESS.iter().any(|row| row.0 == *last && (row.1.is_empty() || row.1 == owner));
-        if found && (owner != "" || !matches!(*last, "inf" | "Inf" | "MaxValue")) {
+        if found && (!owner.is_empty() || !matches!(*last, "inf" | "Inf" | "MaxValue")) {
             let time = owner.contains("Duration") || owner.contains("Time");
             let data =
                 if time { Data::Duration(f64::INFINITY) } else { Data::Number(f64::INFINITY) };

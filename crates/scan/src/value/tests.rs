@@ -174,3 +174,86 @@ fn a_file_of_names_that_name_each_other_ends() {
     text.push_str("probe(a0)");
     assert!(!value(Language::Python, &text).is_known());
 }
+
+#[test]
+fn other_languages() {
+    let cases: &[(Language, &[(&str, &str)])] = &[
+        (
+            Language::JavaScript,
+            &[
+                ("const N = 3;\nfunction f() { probe(N); }", "3"),
+                ("probe(Math.min(2 ** 10, 500))", "500"),
+                ("probe(Math.random() * 100)", "0..100 random"),
+                ("probe(process.env.N || 3)", "3 env"),
+                ("probe(Number(process.env.N ?? '4'))", "4 env"),
+                ("probe(Number.MAX_SAFE_INTEGER)", "inf"),
+                ("probe(Infinity)", "inf"),
+                ("const c = { retry: { n: 5 } };\nprobe(c.retry.n)", "5"),
+                ("function f(options) { probe(options.n ?? 7); }", "7 usual"),
+                ("class A { n = 2; f() { probe(this.n); } }", "2"),
+                ("const n = parseInt('12', 10);\nprobe(n)", "12"),
+            ],
+        ),
+        (
+            Language::Go,
+            &[
+                ("package p\nconst n = 3\nfunc f() { probe(n) }", "3"),
+                ("package p\nfunc f() { d := 2 * time.Second\n probe(d) }", "2000 ms"),
+                ("package p\nfunc f() { probe(time.Duration(3) * time.Minute) }", "180000 ms"),
+                (
+                    "package p\nfunc f() { probe(time.Duration(rand.Intn(100)) * time.Millisecond) }",
+                    "0..100 ms random",
+                ),
+            ],
+        ),
+        (
+            Language::Rust,
+            &[
+                ("const N: u32 = 3; fn f() { probe(N); }", "3"),
+                ("fn f() { probe(Duration::from_millis(250)); }", "250 ms"),
+                ("fn f() { probe(Duration::from_secs(2) * 3); }", "6000 ms"),
+                ("fn f() { probe(usize::MAX); }", "inf"),
+                (
+                    "fn f() { probe(env::var(\"N\").ok().and_then(|v| v.parse().ok()).unwrap_or(5)); }",
+                    "5 env",
+                ),
+            ],
+        ),
+        (
+            Language::Java,
+            &[
+                ("class A { static final int N = 3; void f() { probe(N); } }", "3"),
+                ("class A { void f() { probe(Duration.ofSeconds(2)); } }", "2000 ms"),
+                ("class A { void f() { probe(TimeUnit.SECONDS.toMillis(5)); } }", "5000"),
+                ("class A { void f() { probe(Integer.MAX_VALUE); } }", "inf"),
+            ],
+        ),
+        (
+            Language::Kotlin,
+            &[
+                ("const val N = 3\nfun f() { probe(N) }", "3"),
+                ("fun f() { probe(2.seconds) }", "2000 ms"),
+                ("fun f(n: Int = 4) { probe(n) }", "4 usual"),
+            ],
+        ),
+        (
+            Language::CSharp,
+            &[
+                ("class A { const int N = 3; void F() { probe(N); } }", "3"),
+                ("class A { void F() { probe(TimeSpan.FromSeconds(2)); } }", "2000 ms"),
+                (
+                    "class A { void F() { probe(TimeSpan.FromMilliseconds(Math.Pow(2, 3) * 100)); } }",
+                    "800 ms",
+                ),
+            ],
+        ),
+        (Language::Ruby, &[("N = 3\nprobe(N)", "3"), ("probe(ENV.fetch('N', 4))", "4 env")]),
+        (Language::Php, &[("<?php\n$n = 3;\nprobe($n);", "3")]),
+    ];
+    for (language, cases) in cases {
+        // A language that is not lowered has nothing but its root.
+        if lower::tree(*language, cases[0].0).is_some_and(|tree| tree.len() > 1) {
+            check(*language, cases);
+        }
+    }
+}
