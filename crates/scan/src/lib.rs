@@ -7,6 +7,7 @@ pub mod library;
 pub mod loops;
 pub mod lower;
 pub mod policy;
+pub mod prefilter;
 pub mod rules;
 pub mod scan;
 pub mod scope;

@@ -10,11 +10,15 @@ mod read;
 mod schedule;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
 
 pub use manifests::Manifests;
 
 use crate::language::Language;
 use crate::policy::{Policy, Scope};
+use crate::prefilter::automaton;
 use crate::tree::{Id, Kind, Tree};
 use crate::value::Values;
 
@@ -60,6 +64,17 @@ struct Match<'e> {
     form: Form,
     id: Id,
     given: Given,
+}
+
+/// Finds any word without which a file has nothing of any library in it.
+pub(crate) fn words(language: Language) -> &'static AhoCorasick {
+    static OF: OnceLock<HashMap<&'static str, AhoCorasick>> = OnceLock::new();
+    let all = OF.get_or_init(|| {
+        let each = catalogue::ECOSYSTEMS.iter();
+        each.map(|ecosystem| (ecosystem.name, automaton(names::words(ecosystem)))).collect()
+    });
+    let name = Ecosystem::of(language).map_or("python", |ecosystem| ecosystem.name);
+    &all[name]
 }
 
 /// The policies of libraries in a file, in the order of their lines. A file that cannot be judged

@@ -12,6 +12,7 @@ use crate::library::{self, Manifests};
 use crate::loops;
 use crate::lower;
 use crate::policy::{Policy, Scope};
+use crate::prefilter;
 use crate::rules::{self, Context, Finding, Links};
 use crate::scope;
 use crate::suppress::{self, Suppression};
@@ -243,6 +244,10 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
         constants: Constants::default(),
         open: false,
     };
+    // Constants of a file without a policy are asked for only if they stand in a line of their own.
+    if !prefilter::worth(found.language, &text) {
+        return Ok(part);
+    }
     let tree = lower::tree(found.language, &text).ok_or(Skipped::Unparsed)?;
     part.broken = tree.broken();
     part.notes.extend(

@@ -1,10 +1,12 @@
 //! Whether a name in code is one of a library.
 
+use std::collections::BTreeSet;
+
 use crate::language::Language;
 use crate::tree::{Id, Kind, Tree};
 use crate::value::Values;
 
-use super::catalogue::{Entry, Shape};
+use super::catalogue::{Ecosystem, Entry, Shape};
 
 /// The parts of a qualified name in any language's writing.
 pub(super) fn segments(name: &str) -> Vec<&str> {
@@ -35,19 +37,43 @@ pub(super) fn active(entry: &Entry, values: &Values<'_, '_>, language: Language)
         return true;
     }
     let text = values.tree().text();
-    let written_in_full = !matches!(
+    let written_in_full = written_in_full(language);
+    entry.shapes.iter().any(|shape| {
+        (shape.free || written_in_full)
+            && shape_names(shape)
+                .any(|name| segments(name).last().is_some_and(|last| text.contains(*last)))
+    })
+}
+
+/// A file without any of these words has nothing of any library in it: the longest part of each
+/// import, and the names that count without one.
+pub(super) fn words(ecosystem: &'static Ecosystem) -> BTreeSet<&'static str> {
+    let mut words = BTreeSet::new();
+    let entries = ecosystem.entries().unwrap_or_default();
+    let in_full = ecosystem.languages.iter().any(|language| written_in_full(*language));
+    for entry in entries.iter().filter(|entry| !entry.background) {
+        for import in &entry.imports {
+            let longest = segments(import).into_iter().max_by_key(|part| part.len());
+            words.extend(longest.map(|part| part.trim_end_matches('*')));
+        }
+        for shape in entry.shapes.iter().filter(|shape| shape.free || in_full) {
+            words.extend(shape_names(shape).filter_map(|name| segments(name).pop()));
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether names of other packages need no import.
+fn written_in_full(language: Language) -> bool {
+    !matches!(
         language,
         Language::Python
             | Language::Go
             | Language::JavaScript
             | Language::TypeScript
             | Language::Tsx
-    );
-    entry.shapes.iter().any(|shape| {
-        (shape.free || written_in_full)
-            && shape_names(shape)
-                .any(|name| segments(name).last().is_some_and(|last| text.contains(*last)))
-    })
+    )
 }
 
 /// Whether the file imports the package.
