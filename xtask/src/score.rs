@@ -35,7 +35,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
-    run(&mut cargo("build --release --locked --quiet"))?;
+    if std::env::var_os("DAMPER_BIN").is_none() {
+        run(&mut cargo("build --release --locked --quiet"))?;
+    }
     let checkouts = arguments.checkouts.as_ref().unwrap_or(&arguments.labels);
     let mut report = Report::default();
     for file in label_files(&arguments.labels)? {
@@ -79,7 +81,8 @@ fn label_files(folder: &Path) -> Result<Vec<PathBuf>> {
 fn scan(folder: &Path) -> Result<Vec<Value>> {
     let folder = std::path::absolute(folder)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    let mut command = program(target.join("release/damper"));
+    let binary = std::env::var_os("DAMPER_BIN").map_or(target.join("release/damper"), PathBuf::from);
+    let mut command = program(binary);
     command.arg("scan").arg(folder).args(["--json", "--quiet"]);
     let printed: Value = serde_json::from_str(&output(&mut command)?)?;
     let policies = printed.get("policies").and_then(Value::as_array).context("no policies")?;
