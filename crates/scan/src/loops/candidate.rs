@@ -185,13 +185,14 @@ fn operations(
     let tree = file.tree;
     let mut groups: Vec<(String, Vec<Id>)> = Vec::new();
     let mut seen = 0;
+    let tests = tested(file, within);
     for call in tree.walk(within) {
         let Kind::Call { callee, args, new } = tree.kind(call) else { continue };
         seen += 1;
         if seen > 400 {
             break;
         }
-        if !may_be_operation(file, call, *callee, *new) {
+        if !may_be_operation(file, call, *callee, *new) || !observable(file, call, within, &tests) {
             continue;
         }
         // The rounds of an inner loop are not those of this one.
@@ -235,6 +236,87 @@ fn operations(
         }
     }
     groups.into_iter().map(|(_, calls)| calls).collect()
+}
+
+/// Whether anybody could notice that a call failed: a handler around it, a function for its error,
+/// or a condition about what it gave.
+fn observable(file: &File<'_, '_>, call: Id, within: Id, tests: &HashSet<&str>) -> bool {
+    let tree = file.tree;
+    if let Kind::Call { args, .. } = tree.kind(call)
+        && args.iter().any(|arg| matches!(tree.kind(arg.value), Kind::Function { .. }))
+    {
+        return true;
+    }
+    let mut inner = call;
+    let mut value = true;
+    for up in tree.ancestors(call) {
+        match tree.kind(up) {
+            Kind::Try { body, handlers, .. } => {
+                if *body == inner && !handlers.is_empty() {
+                    return true;
+                }
+            }
+            Kind::Let { target, .. } | Kind::Assign { target, .. } if value => {
+                if tree.walk(*target).any(|at| tree.last_name(at).is_some_and(|name| tests.contains(name))) {
+                    return true;
+                }
+            }
+            Kind::If { test, .. } if *test == inner => return true,
+            Kind::Match { of: Some(of), .. } if *of == inner => return true,
+            Kind::Loop { form: LoopForm::While(test) | LoopForm::DoWhile(test), .. } if *test == inner => {
+                return true;
+            }
+            Kind::Loop { form: LoopForm::Counted { test: Some(test), .. }, .. } if *test == inner => {
+                return true;
+            }
+            Kind::Call { callee, .. } if *callee == inner => {
+                let name = tree.last_name(inner).unwrap_or_default();
+                if matches!(name, "catch" | "then" | "exceptionally" | "exceptionallyCompose" | "handle"
+                    | "whenComplete" | "onErrorResume" | "or_else" | "unwrap_or_else")
+                {
+                    return true;
+                }
+            }
+            Kind::Block(_) => value = false,
+            _ => {}
+        }
+        if up == within {
+            break;
+        }
+        inner = up;
+    }
+    false
+}
+
+/// The names that conditions in a place speak of.
+fn tested<'s>(file: &File<'_, 's>, within: Id) -> HashSet<&'s str> {
+    let tree = file.tree;
+    let mut names = HashSet::new();
+    let mut add = |id: Id| {
+        for at in tree.walk(id) {
+            if let Kind::Name(name) | Kind::Field { name, .. } = tree.kind(at) {
+                names.insert(*name);
+            }
+        }
+    };
+    for at in tree.walk(within) {
+        match tree.kind(at) {
+            Kind::If { test, .. } => add(*test),
+            Kind::Match { of, arms } => {
+                of.iter().for_each(|of| add(*of));
+                arms.iter().flat_map(|arm| arm.guard.iter().chain(&arm.patterns)).for_each(|id| add(*id));
+            }
+            Kind::Loop { form, .. } => match form {
+                LoopForm::While(test) | LoopForm::DoWhile(test) => add(*test),
+                LoopForm::Counted { test: Some(test), .. } => add(*test),
+                _ => {}
+            },
+            // `a && b()` as a statement, `return ok`.
+            Kind::Binary { left, .. } if !matches!(tree.kind(*left), Kind::Number(_)) => add(*left),
+            _ => {}
+        }
+    }
+    names
 }
 
 /// Whether a call stands where a loop says what it goes through.
@@ -399,12 +481,20 @@ fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
         known.push(call);
     }
     let mut out = Vec::new();
+    let mut tests: Option<HashSet<&str>> = None;
     for key in order {
         let Some(calls) = groups.remove(&key) else { continue };
         if calls.len() < 2 || calls.len() > 6 || out.len() >= MOST_REPEATS {
             continue;
         }
         let Some(entry) = statement(file, calls[0]) else { continue };
+        // The first of them has to fail, and somebody has to see it.
+        if tests.is_none() {
+            tests = Some(tested(file, body));
+        }
+        if !tests.as_ref().is_some_and(|tests| observable(file, calls[0], body, tests)) {
+            continue;
+        }
         out.push(Candidate {
             shape: Shape::Repeat,
             entry,

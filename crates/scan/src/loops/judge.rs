@@ -347,12 +347,20 @@ fn kind_of(
     if interrupted && !waits && !context.named() {
         return None;
     }
+    if trace.collection && !(context.named() && waits) {
+        return None;
+    }
     let question = words::is_question(&context.last);
     let consuming = words::is_consuming(&context.last);
     if consuming && !context.named() && !waits {
         return None;
     }
-    if !strong {
+    if !strong && context.shape == Shape::Repeat && !(context.named() && !question) {
+        return None;
+    }
+    let told = trace.seen & seen::DOMAIN != 0 && context.named() && waits && !endless;
+    let told = told || (context.shape == Shape::Repeat && trace.seen & seen::DOMAIN != 0);
+    if !strong && !told {
         if trace.seen & seen::FALSY == 0 {
             return None;
         }

@@ -22,6 +22,9 @@ use crate::tree::{Id, Kind, Tree};
 /// More calls than this are taken for endless.
 pub(super) const ENDLESS: u32 = 1000;
 
+/// And these many, if nothing is counted.
+const ENDLESS_UNCOUNTED: u32 = 40;
+
 /// How the operation behaves in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
@@ -131,8 +134,10 @@ pub(super) struct Trace {
     pub(super) bounds: Vec<u16>,
     /// Whether the run ended by raising.
     pub(super) raised: bool,
-    /// Whether a decision that let go was about what only the application understands.
-    pub(super) domain_exit: bool,
+    /// Whether numbers were compared: without, nothing counts the rounds.
+    pub(super) counted: bool,
+    /// Whether a loop went through a collection that is not known.
+    pub(super) collection: bool,
     /// Rounds of the loop that is looked at in which the operation was called.
     pub(super) rounds: u32,
 }
@@ -154,7 +159,6 @@ pub(super) type Flow<'s> = Result<Value, Exit<'s>>;
 struct Frame<'s> {
     vars: HashMap<&'s str, Value>,
     parent: Option<usize>,
-    function: Option<Id>,
 }
 
 /// The interpreter.
@@ -186,7 +190,7 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             file,
             tree: file.tree,
             plan,
-            frames: vec![Frame { vars: HashMap::new(), parent: None, function: None }],
+            frames: vec![Frame { vars: HashMap::new(), parent: None }],
             current: 0,
             heap: HashMap::new(),
             trace: Trace::default(),
@@ -209,8 +213,7 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             };
             return self.invoke(function, args, 0);
         }
-        let home = self.tree.function_of(self.plan.entry);
-        self.frames.push(Frame { vars: HashMap::new(), parent: Some(0), function: home });
+        self.frames.push(Frame { vars: HashMap::new(), parent: Some(0) });
         self.current = 1;
         // From the statement outward, so that what follows it in each block is run too.
         let mut inner = self.plan.entry;

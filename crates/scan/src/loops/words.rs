@@ -128,6 +128,10 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
         let far = ["load", "find", "store", "insert", "remove", "update", "first", "last", "exec", "test",
             "add", "push", "lock", "acquire", "reset", "status", "search", "match", "resolve", "flush", "write",
             "from", "count", "record", "release", "event", "items", "copy"];
+        // Methods of these names are other things than the functions.
+        if ["list", "map", "filter", "set", "new", "type", "all", "any", "make", "range", "is"].contains(&lower.as_str()) {
+            return lower == "map" || lower == "filter" || lower == "is" || lower == "new";
+        }
         if far.contains(&lower.as_str()) {
             return !has(
                 receiver,

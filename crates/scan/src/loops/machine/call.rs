@@ -59,10 +59,54 @@ impl<'s> Machine<'_, '_, 's> {
             let values = self.values_of(args)?;
             return self.invoke(function, values, frame);
         }
+        if let Some(value) = self.dictionary(last, *callee, args)? {
+            return Ok(value);
+        }
         if let Some(value) = self.builtin(id, &path, *callee, args)? {
             return Ok(value);
         }
         self.other(id, *callee, args)
+    }
+
+    /// `options.pop("count", 4)`, `options.update({"count": n})`: what was put into it under a key.
+    fn dictionary(
+        &mut self,
+        last: &str,
+        callee: Id,
+        args: &'_ [Arg<'s>],
+    ) -> Result<Option<Value>, Exit<'s>> {
+        let tree = self.tree;
+        let Kind::Field { of, .. } = tree.kind(callee) else { return Ok(None) };
+        match (last, args) {
+            ("pop" | "get" | "setdefault" | "fetch", [key, default]) => {
+                let Kind::Text(text) = tree.kind(key.value) else { return Ok(None) };
+                if is_retry_after(text) {
+                    return Ok(None);
+                }
+                let key = format!("{}[{text}]", self.file.squeezed(*of));
+                if let Some(value) = self.heap.get(&key) {
+                    return Ok(Some(value.clone()));
+                }
+                let value = self.eval(default.value)?;
+                Ok(match value {
+                    Value::Num(num) if num.symbol == 0 => Some(self.symbol(key, Some(num))),
+                    Value::Num(_) => Some(value),
+                    _ => None,
+                })
+            }
+            ("update", [only]) => {
+                let Kind::Record { entries, .. } = tree.kind(only.value) else { return Ok(None) };
+                for entry in entries.iter().take(64) {
+                    let value = self.eval(entry.value)?;
+                    if let Some(name) = &entry.key {
+                        let key = format!("{}[{name}]", self.file.squeezed(*of));
+                        self.heap.insert(key, value);
+                    }
+                }
+                Ok(Some(Value::Unknown))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn known(&self, name: &str) -> Option<Value> {
@@ -82,7 +126,8 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(Value::Unknown);
         }
         self.trace.calls += 1;
-        if self.trace.calls >= ENDLESS {
+        let counted = self.trace.counted || !self.trace.bounds.is_empty();
+        if self.trace.calls >= if counted { ENDLESS } else { super::ENDLESS_UNCOUNTED } {
             return self.cut(Cut::Endless);
         }
         // Counters among its arguments count.
@@ -139,7 +184,7 @@ impl<'s> Machine<'_, '_, 's> {
         if self.frames.len() > 20_000 {
             return self.cut(Cut::Steps);
         }
-        let mut frame = Frame { vars: Default::default(), parent: Some(parent), function: Some(function) };
+        let mut frame = Frame { vars: Default::default(), parent: Some(parent) };
         let mut positional = 0;
         for (name, value) in args {
             let param = match name {

@@ -304,10 +304,24 @@ impl<'s> Machine<'_, '_, 's> {
         match self.eval(over)? {
             Value::List(all) => Ok(all.to_vec()),
             value @ Value::Num(_) => {
+                if let Some(num) = value.num() {
+                    self.bounded_by(num);
+                }
                 let count = value.num().map_or(0.0, |num| num.high).clamp(0.0, f64::from(most));
                 Ok((0..count as usize).map(|at| Value::number(at as f64)).collect())
             }
-            _ => Ok(vec![Value::Unknown; UNKNOWN_ELEMENTS as usize]),
+            value => {
+                let counts = tree
+                    .last_name(over)
+                    .is_some_and(|name| words::about_retry(name) || words::any(name, &["times", "tries"]));
+                if counts && let Some(num) = self.as_number(over, &value) {
+                    self.bounded_by(num);
+                    let count = num.high.clamp(0.0, f64::from(most)) as usize;
+                    return Ok((0..count).map(|at| Value::number(at as f64)).collect());
+                }
+                self.trace.collection = true;
+                Ok(vec![Value::Unknown; UNKNOWN_ELEMENTS as usize])
+            }
         }
     }
 

@@ -32,6 +32,11 @@ impl<'s> Machine<'_, '_, 's> {
                 Ok(self.member(id, *of, &object, name))
             }
             Kind::Index { of, at } => {
+                if let Kind::Text(text) = tree.kind(*at)
+                    && let Some(value) = self.heap.get(&format!("{}[{text}]", self.file.squeezed(*of)))
+                {
+                    return Ok(value.clone());
+                }
                 let list = self.eval(*of)?;
                 let index = self.eval(*at)?;
                 if let (Value::List(all), Some(index)) = (&list, index.num()) {
@@ -378,6 +383,12 @@ impl<'s> Machine<'_, '_, 's> {
             Kind::Field { .. } => {
                 let key = self.key(target);
                 self.heap.insert(key, value);
+            }
+            Kind::Index { of, at } => {
+                if let Kind::Text(text) = tree.kind(*at) {
+                    let key = format!("{}[{text}]", self.file.squeezed(*of));
+                    self.heap.insert(key, value);
+                }
             }
             Kind::List(all) | Kind::Other(all) => self.spread(all, &value)?,
             Kind::Let { target, .. } => self.set(*target, value)?,

@@ -199,7 +199,9 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     fn ordered(&mut self, op: Op, a: Num, b: Num) -> Truth {
-        if a.clock || b.clock {
+        if !(a.clock || b.clock) {
+            self.trace.counted = true;
+        } else {
             // Time stands still: not yet. What lies between is the limit.
             let scale = if a.duration || b.duration { 1.0 } else { self.clock_unit() };
             let gap = (a.mid() - b.mid()).abs() * scale;
@@ -279,8 +281,8 @@ impl<'s> Machine<'_, '_, 's> {
                 yes(fail)
             }
             Part::Whole | Part::Flag | Part::Field => {
-                // `send() != 0`, `run() == 200`: numbers are codes.
-                if part == Part::Whole && other.num().is_some() {
+                // `run() == 200`: such numbers are codes.
+                if part == Part::Whole && other.num().is_some_and(|num| num.low >= 200.0) {
                     return self.status(op, fail, other_id, other);
                 }
                 self.notice(seen::DOMAIN);
@@ -359,6 +361,9 @@ impl<'s> Machine<'_, '_, 's> {
         let name = tree.last_name(head).unwrap_or_default();
         if let Value::Outcome(part, fail) = value {
             let fits = match name {
+                // An error that is there, and one that is not.
+                "Some" if *part == Part::Error => Some(*fail),
+                "None" if *part == Part::Error => Some(!fail),
                 "Ok" | "Some" | "Success" | "Right" => Some(!fail),
                 "Err" | "None" | "Failure" | "Left" | "Error" => Some(*fail),
                 _ => None,
@@ -388,6 +393,9 @@ impl<'s> Machine<'_, '_, 's> {
                     Ok(self.compared(Op::Equal, of, *part, *fail, pattern, &other))
                 }
             };
+        }
+        if *value == Value::Null && matches!(name, "Some" | "None") {
+            return Ok(Truth::of(name == "None"));
         }
         match tree.kind(pattern) {
             Kind::Name("_") => Ok(Truth::Yes),
