@@ -1,5 +1,6 @@
 //! From the syntax of each language to the one [`Tree`]: one file for each.
 
+mod csharp;
 mod go;
 mod kotlin;
 mod python;
@@ -30,6 +31,7 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
     let root = syntax.root_node();
     let mut builder = Builder::new(text);
     let id = match language {
+        Language::CSharp => csharp::file(&mut builder, root),
         Language::Go => go::file(&mut builder, root),
         Language::Kotlin => kotlin::file(&mut builder, root),
         Language::Python => python::file(&mut builder, root),
@@ -81,6 +83,14 @@ fn named<'t>(at: Syntax<'t>) -> Vec<Syntax<'t>> {
 fn in_field<'t>(at: Syntax<'t>, field: &str) -> Vec<Syntax<'t>> {
     let mut cursor = at.walk();
     at.children_by_field_name(field, &mut cursor).filter(Syntax::is_named).collect()
+}
+
+/// A statement that stands where a block may stand, as a block.
+fn in_block<'s>(b: &mut Builder<'s>, at: Syntax<'_>, body: Id) -> Id {
+    match b.kind(body) {
+        Kind::Block(_) => body,
+        _ => b.add(at, Kind::Block(vec![body])),
+    }
 }
 
 /// Whether a child without a name, a keyword or a sign, is this.

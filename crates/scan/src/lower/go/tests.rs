@@ -169,6 +169,55 @@ func (c *Client) Do(req *Request, opts ...Option) error {
 }
 
 #[test]
+fn a_ticker_and_a_check_after_the_loop() {
+    insta::assert_snapshot!(go("package p
+func a() error {
+	t := time.NewTicker(500 * time.Millisecond)
+	defer t.Stop()
+	for {
+		if err := ping(ctx); err == nil || n >= 5 {
+			return nil
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		time.Sleep((1 << n) * time.Second)
+	}
+	for i := 1; i <= 3; i++ {
+		conn, err = net.Dial(addr)
+		if err != nil {
+			log.Println(i, err)
+			continue
+		}
+		break
+	}
+	return err
+}
+"));
+}
+
+#[test]
+fn near_misses() {
+    insta::assert_snapshot!(go("package p
+func a() error {
+	for !atomic.CompareAndSwapInt32(&l, 0, 1) { runtime.Gosched() }
+	for _, u := range mirrors {
+		if resp, err = http.Get(u); err == nil { break }
+	}
+	for len(p) > 0 {
+		n, err := w.Write(p)
+		if err != nil { return err }
+		p = p[n:]
+	}
+	backoff = min(backoff*2, 30*time.Second)
+	return nil
+}
+"));
+}
+
+#[test]
 fn broken_syntax() {
     every_prefix_lowers(
         Language::Go,

@@ -3,7 +3,7 @@
 use tree_sitter::Node as Syntax;
 
 use super::{field, last, node};
-use crate::lower::{each_child, has_word, in_field, named};
+use crate::lower::{each_child, has_word, in_block, in_field, named};
 use crate::tree::{Arm, Builder, Handler, Id, Kind, LoopForm, Op};
 
 /// A statement that decides what runs next, with the label before it.
@@ -154,6 +154,7 @@ fn repeat<'s>(b: &mut Builder<'s>, at: Syntax<'_>, label: Option<&'s str>) -> Id
         }
         (_, None) => (LoopForm::Endless, block_of(b, rest.first().copied(), at)),
     };
+    let body = in_block(b, at, body);
     b.add(at, Kind::Loop { form, label, body, otherwise: None })
 }
 

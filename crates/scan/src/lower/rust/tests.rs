@@ -106,6 +106,18 @@ mod tests {
 }
 
 #[test]
+fn near_misses() {
+    insta::assert_snapshot!(rust(
+        "fn a() {
+    let mut cur = x.load(Relaxed);
+    while let Err(now) = x.compare_exchange_weak(cur, cur + 1, AcqRel, Relaxed) { cur = now; }
+    let n = loop { match f.read(&mut b) { Err(e) if e.kind() == Busy => continue, r => break r? } };
+}
+"
+    ));
+}
+
+#[test]
 fn broken_syntax() {
     every_prefix_lowers(
         Language::Rust,
