@@ -1,9 +1,16 @@
 //! From the syntax of each language to the one [`Tree`]: one file for each.
 
+#[cfg(test)]
+mod check;
 mod csharp;
 mod go;
+mod java;
+mod javascript;
 mod kotlin;
+mod operator;
+mod php;
 mod python;
+mod ruby;
 mod rust;
 mod switch;
 
@@ -13,7 +20,7 @@ use std::ops::ControlFlow;
 use tree_sitter::{Node as Syntax, ParseOptions, Parser};
 
 use crate::language::Language;
-use crate::tree::{Builder, Id, Kind, Tree};
+use crate::tree::{Builder, Id, Kind, LoopForm, Tree};
 
 /// Parsing stops after so many bytes' worth of steps without an end: a grammar can be slow on a
 /// text that is not of its language.
@@ -36,7 +43,12 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
         Language::Kotlin => kotlin::file(&mut builder, root),
         Language::Python => python::file(&mut builder, root),
         Language::Rust => rust::file(&mut builder, root),
-        _ => builder.add(root, Kind::Block(Vec::new())),
+        Language::Java => java::file(&mut builder, root),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            javascript::file(&mut builder, root)
+        }
+        Language::Php => php::file(&mut builder, root),
+        Language::Ruby => ruby::file(&mut builder, root),
     };
     Some(builder.finish(id, root.has_error()))
 }
@@ -93,6 +105,25 @@ fn in_block<'s>(b: &mut Builder<'s>, at: Syntax<'_>, body: Id) -> Id {
     }
 }
 
+/// The places of a list or of a pattern of one; `None`: nothing stands there, as in `[, b]`.
+fn places<'t>(at: Syntax<'t>) -> Vec<Option<Syntax<'t>>> {
+    let mut cursor = at.walk();
+    let (mut all, mut open) = (Vec::new(), false);
+    for child in at.children(&mut cursor).filter(|child| !child.is_extra()) {
+        match child.kind() {
+            "[" | "(" => open = true,
+            "," if open => all.push(None),
+            "," => open = true,
+            _ if child.is_named() => {
+                all.push(Some(child));
+                open = false;
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
 /// Whether a child without a name, a keyword or a sign, is this.
 fn has_word(at: Syntax<'_>, word: &str) -> bool {
     let mut cursor = at.walk();
@@ -143,6 +174,18 @@ fn each_child<'s>(
     lower: fn(&mut Builder<'s>, Syntax<'_>) -> Id,
 ) -> Vec<Id> {
     named(at).into_iter().map(|child| lower(b, child)).collect()
+}
+
+/// `while (true)`, `for (;;)` and `do … while (true)` are [`LoopForm::Endless`].
+fn endless(b: &Builder<'_>, form: LoopForm) -> LoopForm {
+    let holds = |test: Id| matches!(b.kind(test), Kind::Bool(true) | Kind::Number(1.0));
+    match form {
+        LoopForm::While(test) | LoopForm::DoWhile(test) if holds(test) => LoopForm::Endless,
+        LoopForm::Counted { init: None, test, step: None } if test.is_none_or(holds) => {
+            LoopForm::Endless
+        }
+        form => form,
+    }
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         },
         "decorated_definition" => return decorated(b, at),
         "function_definition" | "class_definition" => return definition(b, at, Vec::new()),
-        "if_statement" => return branch(b, at),
+        "if_statement" => return branch(b, at, &in_field(at, "alternative")),
         "for_statement" => Kind::Loop {
             form: LoopForm::Each { var: maybe(b, at, "left"), over: field(b, at, "right") },
             label: None,
@@ -263,6 +263,9 @@ fn comparison<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let mut cursor = at.walk();
     let words = at.children_by_field_name("operators", &mut cursor).map(|op| op.kind());
     let operators: Vec<_> = words.map(operator).collect();
+    if operands.len() > 2 && !operands[1..operands.len() - 1].iter().all(|id| is_small(b, *id)) {
+        return b.add(at, Kind::Other(operands));
+    }
     let mut all: Option<Id> = None;
     for (pair, op) in operands.windows(2).zip(operators) {
         let this = b.add(at, Kind::Binary { op, left: pair[0], right: pair[1] });
@@ -272,6 +275,20 @@ fn comparison<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         });
     }
     all.unwrap_or_else(|| b.add(at, Kind::Other(operands)))
+}
+
+/// Whether a walk through it is short: what stands twice, and holds what stands twice, and so on,
+/// would make a walk without an end.
+fn is_small(b: &Builder<'_>, id: Id) -> bool {
+    let (mut waiting, mut seen) = (vec![id], 0);
+    while let Some(id) = waiting.pop() {
+        seen += 1;
+        if seen > 32 {
+            return false;
+        }
+        waiting.extend(b.children(id));
+    }
+    true
 }
 
 fn operator(text: &str) -> Op {
@@ -373,19 +390,18 @@ fn definition<'s>(b: &mut Builder<'s>, at: Syntax<'_>, decorators: Vec<Id>) -> I
 }
 
 /// `if`, with each `elif` inside the `else` of the one before.
-fn branch<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    let mut otherwise = None;
-    for part in in_field(at, "alternative").into_iter().rev() {
-        otherwise = Some(if part.kind() == "elif_clause" {
-            let test = field(b, part, "condition");
-            let then = field(b, part, "consequence");
-            b.add(part, Kind::If { test, then, otherwise })
-        } else {
-            field(b, part, "body")
-        });
-    }
+fn branch<'s>(b: &mut Builder<'s>, at: Syntax<'_>, others: &[Syntax<'_>]) -> Id {
     let test = field(b, at, "condition");
     let then = field(b, at, "consequence");
+    let otherwise = others.split_first().map(|(part, rest)| {
+        b.deeper(*part, |b| {
+            if part.kind() == "elif_clause" {
+                branch(b, *part, rest)
+            } else {
+                field(b, *part, "body")
+            }
+        })
+    });
     b.add(at, Kind::If { test, then, otherwise })
 }
 
@@ -483,6 +499,16 @@ else:
     pass
 "
         ));
+    }
+
+    #[test]
+    fn long_and_deep_texts_have_a_bounded_walk() {
+        use crate::lower::check::deep;
+        deep(Language::Python, "x = ", "0 < (", ") < 1", "");
+        deep(Language::Python, "if a: b\n", "elif c: d\n", "", "");
+        let text = format!("x = {}1{}", "0 < (".repeat(60), ") < 1".repeat(60));
+        let tree = tree(Language::Python, &text).expect("parses");
+        assert!(tree.walk(tree.root()).take(100_000).count() < 10_000);
     }
 
     #[test]

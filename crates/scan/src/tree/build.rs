@@ -48,6 +48,14 @@ impl<'s> Builder<'s> {
         self.nodes[id.0 as usize].span
     }
 
+    /// The children of a node, in the order of the source.
+    #[must_use]
+    pub fn children(&self, id: Id) -> Vec<Id> {
+        let mut all = Vec::new();
+        children_of(self.kind(id), &mut |child| all.push(child));
+        all
+    }
+
     /// Gives a node another kind: its children may be any that exist.
     pub fn replace(&mut self, id: Id, kind: Kind<'s>) {
         self.nodes[id.0 as usize].kind = kind;

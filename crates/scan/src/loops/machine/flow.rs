@@ -112,6 +112,7 @@ impl<'s> Machine<'_, '_, 's> {
     /// Whether a piece of code ends by leaving: its last statement raises, returns or breaks.
     pub(super) fn leaves(&self, id: Id) -> bool {
         match self.tree.kind(id) {
+            Kind::Break { label: Some("switch"), .. } => false,
             Kind::Throw(_) | Kind::Break { .. } => true,
             Kind::Return(value) => {
                 // `return again()` does not give up.
@@ -482,16 +483,10 @@ impl<'s> Machine<'_, '_, 's> {
             self.capture(*pattern, &value)?;
         }
         match self.eval(arms[at].body) {
-            // `break` in a `switch` leaves the `switch`.
-            Err(Exit::Break(None, _)) if self.breaks_here() => Ok(Value::Null),
+            // A `break` that leaves the `switch` has been given this label.
+            Err(Exit::Break(Some("switch"), _)) => Ok(Value::Null),
             other => other,
         }
-    }
-
-    /// Whether a plain `break` ends the innermost `switch`: not in Rust, Kotlin, Python and Ruby.
-    fn breaks_here(&self) -> bool {
-        use crate::language::Language as L;
-        !matches!(self.file.language, L::Rust | L::Kotlin | L::Python | L::Ruby)
     }
 
     /// Gives the names in a pattern what they stand for.
@@ -558,7 +553,7 @@ impl<'s> Machine<'_, '_, 's> {
             self.wait(id, num);
         }
         match self.eval(arms[at].body) {
-            Err(Exit::Break(None, _)) => Ok(Value::Null),
+            Err(Exit::Break(Some("switch"), _)) => Ok(Value::Null),
             other => other,
         }
     }
@@ -573,7 +568,7 @@ impl<'s> Machine<'_, '_, 's> {
             }
             if fits {
                 return match self.eval(arm.body) {
-                    Err(Exit::Break(None, _)) if self.breaks_here() => Ok(Value::Null),
+                    Err(Exit::Break(Some("switch"), _)) => Ok(Value::Null),
                     other => other,
                 };
             }
