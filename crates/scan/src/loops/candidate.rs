@@ -18,6 +18,7 @@ pub(super) enum Shape {
     Again,
     Goto,
     Repeat,
+    Iterator,
 }
 
 impl Shape {
@@ -31,6 +32,7 @@ impl Shape {
             Self::Again => "retry-keyword",
             Self::Goto => "goto",
             Self::Repeat => "repeated-once",
+            Self::Iterator => "lazy-iterator",
         }
     }
 }
@@ -79,9 +81,33 @@ pub(super) fn all(file: &File<'_, '_>) -> Vec<Candidate> {
                     });
                 }
             }
-            Kind::Block(all) => out.extend(gotos(file, all)),
+            Kind::Block(all) => out.extend(gotos(file, id, all)),
             Kind::Function { body, .. } => {
                 out.extend(repeats(file, *body));
+            }
+            Kind::Call { callee, args, .. } if args.len() == 1 => {
+                if let Kind::Field { of, name: "find_map" | "any" | "find" | "some" } = tree.kind(*callee)
+                    && matches!(tree.kind(*of), Kind::Range { .. })
+                    && let Some(entry) = statement(file, id)
+                {
+                    let mut groups = Vec::new();
+                    for call in tree.walk(args[0].value) {
+                        if let Kind::Call { callee, new, .. } = tree.kind(call)
+                            && may_be_operation(file, call, *callee, *new)
+                        {
+                            groups.push(vec![call]);
+                        }
+                    }
+                    groups.truncate(MOST_GROUPS);
+                    out.push(Candidate {
+                        shape: Shape::Iterator,
+                        entry,
+                        subject: None,
+                        recursive: None,
+                        place: id,
+                        groups,
+                    });
+                }
             }
             _ => {}
         }
@@ -368,25 +394,21 @@ fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: bool) -> boo
     true
 }
 
-fn gotos(file: &File<'_, '_>, all: &[Id]) -> Option<Candidate> {
+fn gotos(file: &File<'_, '_>, block: Id, all: &[Id]) -> Option<Candidate> {
     let tree = file.tree;
     let (at, label) = all.iter().enumerate().find_map(|(at, id)| match tree.kind(*id) {
         Kind::Label(name) => Some((at, *name)),
         _ => None,
     })?;
-    let last = all.last()?;
     let back = all[at..].iter().any(|id| {
         tree.walk(*id).any(|one| matches!(tree.kind(one), Kind::Goto(to) if *to == label))
     });
     if !back {
         return None;
     }
-    let mut groups: Vec<Vec<Id>> = Vec::new();
-    for id in &all[at..] {
-        groups.extend(operations(file, *id, &HashSet::new(), None));
-    }
-    groups.truncate(MOST_GROUPS);
-    let _ = last;
+    let start = tree.span(all[at]).start;
+    let mut groups = operations(file, block, &HashSet::new(), None);
+    groups.retain(|calls| calls.iter().all(|call| tree.span(*call).start >= start));
     Some(Candidate {
         shape: Shape::Goto,
         entry: all[at],
@@ -495,6 +517,9 @@ fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
         if !tests.as_ref().is_some_and(|tests| observable(file, calls[0], body, tests)) {
             continue;
         }
+        if !file.in_handler(calls[1]) && kept(file, calls[0]) != kept(file, calls[1]) {
+            continue;
+        }
         out.push(Candidate {
             shape: Shape::Repeat,
             entry,
@@ -505,6 +530,22 @@ fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
         });
     }
     out
+}
+
+/// Whether the result of a call is kept. A second call that is made for its result keeps it too.
+fn kept(file: &File<'_, '_>, call: Id) -> bool {
+    let tree = file.tree;
+    let mut inner = call;
+    for up in tree.ancestors(call) {
+        match tree.kind(up) {
+            Kind::Let { value: Some(value), .. } => return *value == inner,
+            Kind::Assign { value, .. } => return *value == inner,
+            Kind::Await(_) | Kind::Propagate(_) => {}
+            _ => return false,
+        }
+        inner = up;
+    }
+    false
 }
 
 /// The statement that a call stands in.

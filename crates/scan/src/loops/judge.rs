@@ -278,7 +278,8 @@ struct Context {
     function: String,
     shape: Shape,
     parameter: bool,
-    thrown_away: bool,
+    /// The result is closed at once: only whether there is one mattered.
+    closed: bool,
 }
 
 impl Context {
@@ -306,9 +307,9 @@ impl Context {
                 .any(|params| params.iter().any(|param| param.name == *name)),
             _ => false,
         };
-        let thrown_away = tree.parent(call).is_some_and(|up| {
-            tree.last_name(up) == Some("close") || matches!(tree.kind(up), Kind::Block(_))
-        });
+        let closed = tree
+            .parent(call)
+            .is_some_and(|up| matches!(tree.kind(up), Kind::Field { name: "close", .. }));
         Self {
             text: tree.source(candidate.place).chars().take(4000).collect(),
             last,
@@ -316,7 +317,7 @@ impl Context {
             function,
             shape: candidate.shape,
             parameter,
-            thrown_away,
+            closed,
         }
     }
 
@@ -360,6 +361,7 @@ fn kind_of(
     }
     let told = trace.seen & seen::DOMAIN != 0 && context.named() && waits && !endless;
     let told = told || (context.shape == Shape::Repeat && trace.seen & seen::DOMAIN != 0);
+    let told = told || (context.shape == Shape::Iterator && trace.seen & seen::FALSY != 0);
     if !strong && !told {
         if trace.seen & seen::FALSY == 0 {
             return None;
@@ -379,7 +381,7 @@ fn kind_of(
     if probe && waits && !context.parameter {
         return Some(PolicyKind::WaitForReady);
     }
-    if context.thrown_away && waits && context.call.contains(".close") {
+    if context.closed && waits {
         return Some(PolicyKind::WaitForReady);
     }
     if domain && question && !context.named() {

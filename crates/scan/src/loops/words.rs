@@ -141,6 +141,10 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
             );
         }
     }
+    let verb = ["push", "update", "insert", "store", "load", "find", "search", "resolve", "flush"];
+    if path.len() == 1 && verb.contains(&lower.as_str()) {
+        return false;
+    }
     PURE.contains(&lower.as_str())
         || (lower.starts_with("log") && words(last).first().is_some_and(|word| word == "log"))
         || words(last).last().is_some_and(|word| {

@@ -365,7 +365,7 @@ impl<'s> Machine<'_, '_, 's> {
                     return None;
                 }
                 self.trace.clock = Some(self.trace.clock.flatten().or({
-                    let gap = (x.mid() - y.mid()).abs();
+                    let gap = x.mid().abs().max(y.mid().abs());
                     (gap > 0.0 && x.symbol == 0 && y.symbol == 0).then_some(gap)
                 }));
                 let later = matches!(lower, "isafter" | "after");

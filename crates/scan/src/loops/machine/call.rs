@@ -23,6 +23,12 @@ impl<'s> Machine<'_, '_, 's> {
         {
             return Ok(result);
         }
+        if let Kind::Field { of, name: "find_map" | "any" | "find" | "some" } = tree.kind(*callee)
+            && let [only] = &args[..]
+            && matches!(tree.kind(*of), Kind::Range { .. })
+        {
+            return self.until_found(*of, only.value);
+        }
         let path = tree.path(*callee).unwrap_or_else(|| vec!["", last]);
         if *new && last == "Promise" {
             return self.promise(args);
@@ -299,6 +305,20 @@ impl<'s> Machine<'_, '_, 's> {
         }
     }
 
+    /// `(0..3).find_map(f)`: calls `f` until it gives something.
+    fn until_found(&mut self, over: Id, function: Id) -> Flow<'s> {
+        let all = self.elements(over, ENDLESS + 2)?;
+        self.trace.counted = true;
+        let Value::Function(target, frame) = self.eval(function)? else { return Ok(Value::Unknown) };
+        for one in all {
+            let found = self.invoke(target, vec![(None, one)], frame)?;
+            if self.holds(function, &found) == super::super::value::Truth::Yes {
+                return Ok(found);
+            }
+        }
+        Ok(Value::Null)
+    }
+
     /// `new Promise((resolve, reject) => …)`.
     fn promise(&mut self, args: &'_ [Arg<'s>]) -> Flow<'s> {
         let Some(first) = args.first() else { return Ok(Value::Unknown) };
@@ -317,7 +337,7 @@ impl<'s> Machine<'_, '_, 's> {
         args: &'_ [Arg<'s>],
     ) -> Result<Option<Value>, Exit<'s>> {
         let tree = self.tree;
-        let function = args.iter().map(|arg| arg.value).find(|arg| {
+        let function = args.iter().map(|arg| arg.value).filter(|_| last != "delayedExecutor").find(|arg| {
             matches!(tree.kind(*arg), Kind::Function { .. })
                 || matches!(tree.kind(*arg), Kind::Name(_) | Kind::Field { .. })
         });

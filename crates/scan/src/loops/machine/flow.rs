@@ -166,7 +166,11 @@ impl<'s> Machine<'_, '_, 's> {
             self.maybe(*init)?;
         }
         let elements = match form {
-            LoopForm::Each { over, .. } => Some(self.elements(*over, most)?),
+            LoopForm::Each { over, .. } => {
+                // Its elements are what counts.
+                self.trace.counted |= subject;
+                Some(self.elements(*over, most)?)
+            }
             _ => None,
         };
         let mut round = 0_u32;
@@ -259,7 +263,7 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     /// What a loop goes through.
-    fn elements(&mut self, over: Id, most: u32) -> Result<Vec<Value>, Exit<'s>> {
+    pub(super) fn elements(&mut self, over: Id, most: u32) -> Result<Vec<Value>, Exit<'s>> {
         let tree = self.tree;
         if let Kind::Range { from, to, inclusive } = tree.kind(over) {
             let from = match from {

@@ -182,6 +182,9 @@ impl<'s> Machine<'_, '_, 's> {
         let counts = |this: &Self, id: Id| {
             this.tree.last_name(id).is_some_and(|name| words::any(name, words::COUNTERS))
         };
+        if let (Some(a), Some(b)) = (a.num(), b.num()) {
+            return Ok(self.ordered(op, a, b));
+        }
         let one = a.num().is_some() || b.num().is_some();
         let equal = matches!(op, Op::Equal | Op::NotEqual)
             && one
@@ -204,7 +207,7 @@ impl<'s> Machine<'_, '_, 's> {
         } else {
             // Time stands still: not yet. What lies between is the limit.
             let scale = if a.duration || b.duration { 1.0 } else { self.clock_unit() };
-            let gap = (a.mid() - b.mid()).abs() * scale;
+            let gap = a.mid().abs().max(b.mid().abs()) * scale;
             let known = (a.symbol == 0 && b.symbol == 0 && gap > 0.0).then_some(gap);
             let old = self.trace.clock.flatten();
             self.trace.clock = Some(old.or(known));
