@@ -160,9 +160,6 @@ fn a_loop(file: &File<'_, '_>, id: Id, form: &LoopForm) -> Option<Candidate> {
 /// The names that hold something made of these names.
 fn derived<'s>(file: &File<'_, 's>, within: Id, mut vars: HashSet<&'s str>) -> HashSet<&'s str> {
     let tree = file.tree;
-    if vars.is_empty() {
-        return vars;
-    }
     for _ in 0..2 {
         let mut more = Vec::new();
         for at in tree.walk(within) {
@@ -172,6 +169,19 @@ fn derived<'s>(file: &File<'_, 's>, within: Id, mut vars: HashSet<&'s str>) -> H
                 _ => continue,
             };
             // What a counter makes for waiting or for a text is no data.
+            let names = match tree.kind(target) {
+                Kind::List(all) => all.iter().filter_map(|one| tree.last_name(*one)).collect(),
+                _ => Vec::new(),
+            };
+            // The next piece of work is another one in each round.
+            if let Some(call) = called(file, value)
+                && words::is_consuming(call)
+            {
+                more.extend(tree.last_name(target).into_iter().chain(names).filter(|name| {
+                    !words::any(name, &["err", "error", "ok"]) && *name != "_"
+                }));
+                continue;
+            }
             if let Some(name) = tree.last_name(target)
                 && !vars.contains(name)
                 && !words::any(name, words::WAITS)
@@ -185,6 +195,15 @@ fn derived<'s>(file: &File<'_, 's>, within: Id, mut vars: HashSet<&'s str>) -> H
         vars.extend(more);
     }
     vars
+}
+
+/// The name of the call that an expression is.
+fn called<'s>(file: &File<'_, 's>, id: Id) -> Option<&'s str> {
+    match file.tree.kind(id) {
+        Kind::Call { callee, .. } => file.tree.last_name(*callee),
+        Kind::Await(of) | Kind::Propagate(of) => called(file, *of),
+        _ => None,
+    }
 }
 
 fn mentions(file: &File<'_, '_>, id: Id, vars: &HashSet<&str>) -> bool {
@@ -373,6 +392,14 @@ fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: bool) -> boo
     if words::is_pure(&path, last) || words::sleep(file.language, &path, last).is_some() {
         return false;
     }
+    // What only looks at a response: `response.getResponseCode()`.
+    if let Kind::Call { args, .. } = tree.kind(call)
+        && args.is_empty()
+        && path.len() > 1
+        && words::about(last) != words::About::Field
+    {
+        return false;
+    }
     // What is part of a longer call is not the operation: of `a.b().c()` it is the whole.
     if let Some(up) = tree.parent(call)
         && matches!(tree.kind(up), Kind::Field { of, .. } if *of == call)
@@ -517,6 +544,9 @@ fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
         if !tests.as_ref().is_some_and(|tests| observable(file, calls[0], body, tests)) {
             continue;
         }
+        if guarded(file, calls[0]) || changed(file, body, calls[0], calls[1]) {
+            continue;
+        }
         if !file.in_handler(calls[1]) && kept(file, calls[0]) != kept(file, calls[1]) {
             continue;
         }
@@ -530,6 +560,42 @@ fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
         });
     }
     out
+}
+
+/// Whether a call is only made on a condition inside of its `try`: then it is a step of handling
+/// something, and not what was tried.
+fn guarded(file: &File<'_, '_>, call: Id) -> bool {
+    let mut inner = call;
+    let mut branch = false;
+    for up in file.tree.ancestors(call) {
+        match file.tree.kind(up) {
+            Kind::If { test, .. } => branch |= *test != inner,
+            Kind::Try { body, handlers, .. } => {
+                return (branch && *body == inner) || handlers.iter().any(|handler| handler.body == inner);
+            }
+            Kind::Function { .. } => return false,
+            _ => {}
+        }
+        inner = up;
+    }
+    false
+}
+
+/// Whether an argument is given another value between two calls.
+fn changed(file: &File<'_, '_>, body: Id, first: Id, second: Id) -> bool {
+    let tree = file.tree;
+    let Kind::Call { args, .. } = tree.kind(first) else { return false };
+    let (from, to) = (tree.span(first).end, tree.span(second).start);
+    args.iter().any(|arg| {
+        tree.walk(arg.value).any(|at| match tree.kind(at) {
+            Kind::Name(name) => file.assigned(name).iter().any(|place| {
+                let start = tree.span(*place).start;
+                // The statement of the second call itself begins before it.
+                start > from && tree.span(*place).end < to && file.within(*place, body)
+            }),
+            _ => false,
+        })
+    })
 }
 
 /// Whether the result of a call is kept. A second call that is made for its result keeps it too.

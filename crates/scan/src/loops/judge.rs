@@ -351,6 +351,14 @@ fn kind_of(
     if trace.collection && !(context.named() && waits) {
         return None;
     }
+    // Again and again at once, with nothing that says so: it looks for something.
+    if endless && !waits && !context.named() && trace.clock.is_none() {
+        let conflict = words::has(&context.text, &["conflict", "version", "expected", "etag"]);
+        return conflict.then_some(PolicyKind::Conflict);
+    }
+    if words::has(&context.text, &["watcherror", "optimisticlock", "staledata", "stalestate", "concurrencyexception"]) {
+        return Some(PolicyKind::Conflict);
+    }
     let question = words::is_question(&context.last);
     let consuming = words::is_consuming(&context.last);
     if consuming && !context.named() && !waits {

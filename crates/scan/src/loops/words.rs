@@ -103,7 +103,8 @@ const PURE: &[&str] = &[
     "ofmillis", "ofseconds", "timedelta", "deadline", "backoff", "nextbackoff", "next_backoff", "jitter",
     "calculatebackoff", "calculate_backoff", "getdelay", "get_delay", "charat", "charcodeat", "codepointat",
     "find", "match", "search", "test", "exec_re", "sub_n", "setstate", "setdefault", "insert", "at", "peek",
-    "first", "last", "front", "back", "errorcode", "usleep", "sprintf_s", "throw", "finally", "catch", "then",
+    "commit", "communicate", "getenv", "lookupenv", "flash", "bigint", "int8", "int16", "uint8", "uint16", "int32",
+    "int64", "uint32", "uint64", "call", "apply", "fork", "fd", "stat", "first", "last", "front", "back", "errorcode", "usleep", "sprintf_s", "throw", "finally", "catch", "then",
 ];
 
 /// Words that make a receiver a logger or a meter.
@@ -141,6 +142,9 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
             );
         }
     }
+    if transforms(last) {
+        return true;
+    }
     let verb = ["push", "update", "insert", "store", "load", "find", "search", "resolve", "flush"];
     if path.len() == 1 && verb.contains(&lower.as_str()) {
         return false;
@@ -151,6 +155,26 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
             ["error", "exception", "logger", "err"].contains(&word.as_str())
                 && last.starts_with(char::is_uppercase)
         })
+}
+
+/// Names of calls that only make something of something: `convert_order`, `contracts_to_amount`.
+fn transforms(last: &str) -> bool {
+    let all = words(last);
+    let first = all.first().map_or("", String::as_str);
+    let makes = [
+        "convert", "parse", "format", "build", "make", "calculate", "compute", "calc", "normalize", "validate", "to",
+        "encode", "decode", "escape", "unescape", "render", "extract", "transform", "sort", "merge", "is", "has",
+        "should", "can", "on", "throw", "handle", "raise", "add", "append", "debug", "trace", "assert", "as",
+    ];
+    let acts = [
+        "send", "write", "post", "upload", "publish", "connect", "save", "push", "request", "fetch", "call", "submit",
+        "query", "start", "download", "execute",
+    ];
+    let acting = all.iter().any(|word| acts.contains(&word.as_str()));
+    !acting
+        && (all.len() > 1 && makes.contains(&first)
+            || all.iter().skip(1).any(|word| word == "to")
+            || all.iter().any(|word| matches!(word.as_str(), "failed" | "failure" | "message" | "args")))
 }
 
 /// Calls that fetch the next piece of work, so that each is another operation.

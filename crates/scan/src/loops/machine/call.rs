@@ -307,7 +307,7 @@ impl<'s> Machine<'_, '_, 's> {
 
     /// `(0..3).find_map(f)`: calls `f` until it gives something.
     fn until_found(&mut self, over: Id, function: Id) -> Flow<'s> {
-        let all = self.elements(over, ENDLESS + 2)?;
+        let all = self.elements(over, ENDLESS + 2, true)?;
         self.trace.counted = true;
         let Value::Function(target, frame) = self.eval(function)? else { return Ok(Value::Unknown) };
         for one in all {
@@ -488,7 +488,13 @@ impl<'s> Machine<'_, '_, 's> {
             match object {
                 Value::Outcome(part, fail) => {
                     outcome = Some((part, fail));
-                    if let Value::Outcome(part, fail) = self.part_of(part, fail, name) {
+                    let chain = matches!(self.file.language, Language::Go | Language::Rust)
+                        && part == Part::Whole
+                        && words::about(name) == words::About::Field;
+                    if chain {
+                        // A step further of the same call: `client.get().send()`.
+                        outcome = Some((part, fail));
+                    } else if let Value::Outcome(part, fail) = self.part_of(part, fail, name) {
                         outcome = Some((part, fail));
                     } else if name.starts_with("is_") || name.starts_with("is") {
                         return Ok(self.part_of(part, fail, name));

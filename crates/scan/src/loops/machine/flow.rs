@@ -169,7 +169,7 @@ impl<'s> Machine<'_, '_, 's> {
             LoopForm::Each { over, .. } => {
                 // Its elements are what counts.
                 self.trace.counted |= subject;
-                Some(self.elements(*over, most)?)
+                Some(self.elements(*over, most, subject)?)
             }
             _ => None,
         };
@@ -263,7 +263,12 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     /// What a loop goes through.
-    pub(super) fn elements(&mut self, over: Id, most: u32) -> Result<Vec<Value>, Exit<'s>> {
+    pub(super) fn elements(
+        &mut self,
+        over: Id,
+        most: u32,
+        subject: bool,
+    ) -> Result<Vec<Value>, Exit<'s>> {
         let tree = self.tree;
         if let Kind::Range { from, to, inclusive } = tree.kind(over) {
             let from = match from {
@@ -297,13 +302,13 @@ impl<'s> Machine<'_, '_, 's> {
                     _ => None,
                 };
                 if let Some(inner) = inner {
-                    let all = self.elements(inner, most)?;
+                    let all = self.elements(inner, most, subject)?;
                     let pair = |(at, value)| Value::List([Value::number(at as f64), value].into());
                     return Ok(all.into_iter().enumerate().map(pair).collect());
                 }
             }
             if let ("rev" | "into_iter" | "iter", Kind::Field { of, .. }) = (name, tree.kind(*callee)) {
-                return self.elements(*of, most);
+                return self.elements(*of, most, subject);
             }
         }
         match self.eval(over)? {
@@ -324,7 +329,7 @@ impl<'s> Machine<'_, '_, 's> {
                     let count = num.high.clamp(0.0, f64::from(most)) as usize;
                     return Ok((0..count).map(|at| Value::number(at as f64)).collect());
                 }
-                self.trace.collection = true;
+                self.trace.collection |= subject;
                 Ok(vec![Value::Unknown; UNKNOWN_ELEMENTS as usize])
             }
         }

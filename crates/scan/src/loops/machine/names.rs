@@ -427,13 +427,23 @@ impl<'s> Machine<'_, '_, 's> {
         let all = words::words(name);
         let is = |list: &[&str]| all.iter().any(|word| list.contains(&word.as_str()));
         let go = self.file.language == Language::Go;
-        if is(&["err", "error", "errs", "err2", "err1", "e", "exception"]) || name.starts_with("err") {
+        let named = is(&["err", "error", "errs", "exception"]) || name.starts_with("err");
+        if named && part == Part::Field {
+            // The error of something else that was done with the result.
+            return Value::Unknown;
+        }
+        if named {
             return if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
         }
         if is(&["ok", "success", "succeeded", "done", "found"]) && part != Part::Status {
-            return Value::Outcome(Part::Flag, fail);
+            return match part {
+                Part::Field => Value::Unknown,
+                // `v, ok := m.get(k)`: it is not there, which is no failure.
+                _ if go && is(&["ok", "found"]) => Value::Outcome(Part::Whole, fail),
+                _ => Value::Outcome(Part::Flag, fail),
+            };
         }
-        if go && last && name != "_" && all.len() == 1 && name.len() <= 3 && name.contains('e') {
+        if go && part == Part::Whole && last && name != "_" && all.len() == 1 && name.len() <= 3 && name.contains('e') {
             return if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
         }
         Value::Outcome(part, fail)
@@ -485,7 +495,7 @@ impl<'s> Machine<'_, '_, 's> {
         ty: Option<&'s str>,
     ) -> Flow<'s> {
         let found = match value {
-            Some(value) => self.eval(value)?,
+            Some(value) => self.given(target, value)?,
             None => match ty {
                 Some(ty) if words::has(ty, &["int", "float", "long", "double", "number"]) => {
                     Value::number(0.0)
@@ -502,6 +512,17 @@ impl<'s> Machine<'_, '_, 's> {
         Ok(found)
     }
 
+    /// What a target is given. `x, ok := f().(T)` asks about the type, not about the call.
+    fn given(&mut self, target: Id, value: Id) -> Flow<'s> {
+        let found = self.eval(value)?;
+        let other = matches!(self.tree.kind(target), Kind::List(_))
+            && matches!(self.tree.kind(value), Kind::Other(_) | Kind::Index { .. } | Kind::Binary { .. });
+        Ok(match found {
+            Value::Outcome(Part::Whole, fail) if other => Value::Outcome(Part::Field, fail),
+            found => found,
+        })
+    }
+
     /// A result that is kept under a name that says which part of it it is.
     fn renamed(&mut self, target: Id, value: Value) -> Value {
         match (&value, self.tree.kind(target)) {
@@ -516,7 +537,7 @@ impl<'s> Machine<'_, '_, 's> {
 
     pub(super) fn assign(&mut self, id: Id, op: Option<Op>, target: Id, value: Id) -> Flow<'s> {
         let Some(op) = op else {
-            let found = self.eval(value)?;
+            let found = self.given(target, value)?;
             let stored = self.renamed(target, found.clone());
             self.set(target, stored)?;
             return Ok(found);
