@@ -392,6 +392,15 @@ fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: bool) -> boo
     if words::is_pure(&path, last) || words::sleep(file.language, &path, last).is_some() {
         return false;
     }
+    // What is in a dictionary: `data.get("error")`.
+    if let Kind::Call { args, .. } = tree.kind(call)
+        && let Some(Kind::Text(key)) = args.first().map(|arg| tree.kind(arg.value))
+        && matches!(last, "get" | "getOrDefault" | "Get" | "getString" | "getInt")
+        && !key.contains('/')
+        && !words::has(&path.join("."), &["client", "session", "http", "api", "request", "axios", "redis", "cache", "store"])
+    {
+        return false;
+    }
     // What only looks at a response: `response.getResponseCode()`.
     if let Kind::Call { args, .. } = tree.kind(call)
         && args.is_empty()
@@ -586,8 +595,24 @@ fn changed(file: &File<'_, '_>, body: Id, first: Id, second: Id) -> bool {
     let tree = file.tree;
     let Kind::Call { args, .. } = tree.kind(first) else { return false };
     let (from, to) = (tree.span(first).end, tree.span(second).start);
+    // `x.flags = …` changes what `f(&x)` does.
+    let fields: Vec<&str> = tree
+        .walk_here(body)
+        .filter(|id| {
+            let span = tree.span(*id);
+            span.start > from && span.end < to
+        })
+        .filter_map(|id| match tree.kind(id) {
+            Kind::Assign { target, .. } => match tree.kind(*target) {
+                Kind::Field { of, .. } => tree.last_name(*of),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
     args.iter().any(|arg| {
         tree.walk(arg.value).any(|at| match tree.kind(at) {
+            Kind::Name(name) if fields.contains(name) => true,
             Kind::Name(name) => file.assigned(name).iter().any(|place| {
                 let start = tree.span(*place).start;
                 // The statement of the second call itself begins before it.

@@ -12,7 +12,7 @@ use crate::policy::{Confidence, Kind as PolicyKind};
 use crate::tree::{Id, Kind};
 
 /// Steps of one run.
-const STEPS: u32 = 60_000;
+const STEPS: u32 = 50_000;
 /// Decisions that are turned around one at a time.
 const FLIPS: usize = 6;
 
@@ -65,6 +65,11 @@ fn better(one: &Verdict, other: &Verdict) -> bool {
 
 fn run(file: &File<'_, '_>, plan: &Plan, budget: &mut Budget) -> Trace {
     let (trace, steps) = Machine::run(file, plan);
+    if std::env::var_os("LOOPS_TRACE").is_some() { //DEBUG
+        let op = plan.ops.iter().next().map(|op| file.brief(*op, 50)); //DEBUG
+        let und: Vec<_> = trace.undecided.iter().map(|(id, yes)| (file.tree.span(*id).line, *yes)).collect(); //DEBUG
+        eprintln!("{:?} line {} {:?} fate {:?} bump {} calls {} rounds {} cut {:?} seen {:b} raised {} und {:?} sym {:?} flips {}", op, file.tree.span(plan.entry).line, plan.recursive, plan.fate, plan.bump, trace.calls, trace.rounds, trace.cut, trace.seen, trace.raised, und, trace.symbols, plan.flips.len()); //DEBUG
+    } //DEBUG
     budget.steps = budget.steps.saturating_sub(u64::from(steps));
     trace
 }
@@ -85,7 +90,8 @@ fn judge_group(
     budget: &mut Budget,
 ) -> Option<Verdict> {
     let fates: &[Fate] = match file.language {
-        Language::Go | Language::Rust => &[Fate::Bad],
+        Language::Go => &[Fate::Bad],
+        Language::Rust => &[Fate::Bad, Fate::Said],
         _ => &[Fate::Throws, Fate::Bad],
     };
     let mut plan = Plan {
@@ -229,6 +235,18 @@ fn succeeding(
             return (true, true);
         }
     }
+    // Where it is known inside that it went well, the loop's own condition asks for it.
+    let subject = candidate.subject.filter(|_| failing.fate == Fate::Throws);
+    let Some(subject) = subject else { return (false, domain) };
+    for (id, _) in trace.undecided.iter().take(FLIPS) {
+        let mut turned = plan.clone();
+        turned.flips.insert(*id);
+        turned.flips.insert(subject);
+        let trace = run(file, &turned, budget);
+        if done(&trace) {
+            return (true, true);
+        }
+    }
     (false, domain)
 }
 
@@ -367,8 +385,7 @@ fn kind_of(
     if !strong && context.shape == Shape::Repeat && !(context.named() && !question) {
         return None;
     }
-    let told = trace.seen & seen::DOMAIN != 0 && context.named() && waits && !endless;
-    let told = told || (context.shape == Shape::Repeat && trace.seen & seen::DOMAIN != 0);
+    let told = context.shape == Shape::Repeat && trace.seen & seen::DOMAIN != 0;
     let told = told || (context.shape == Shape::Iterator && trace.seen & seen::FALSY != 0);
     if !strong && !told {
         if trace.seen & seen::FALSY == 0 {

@@ -16,7 +16,7 @@ mod question;
 use std::collections::{HashMap, HashSet};
 
 use super::file::File;
-use super::value::{Num, Value};
+use super::value::{Num, Part, Value};
 use crate::tree::{Id, Kind, Tree};
 
 /// More calls than this are taken for endless.
@@ -32,6 +32,8 @@ pub(super) enum Fate {
     Throws,
     /// It gives a bad result.
     Bad,
+    /// It goes well, and its answer says that it did not: `resp.errors`.
+    Said,
     /// It goes well.
     Good,
 }
@@ -218,6 +220,10 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
         // From the statement outward, so that what follows it in each block is run too.
         let mut inner = self.plan.entry;
         let mut end = self.eval(inner);
+        // What comes after matters only if the operation is called there too.
+        if self.plan.subject == Some(inner) && self.plan.ops.iter().all(|op| self.file.within(*op, inner)) {
+            return end;
+        }
         let ups: Vec<Id> = self.tree.ancestors(inner).collect();
         for up in ups {
             if end == Err(Exit::Cut) || self.trace.cut.is_some() {
@@ -302,6 +308,9 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
                 other => Ok(other),
             },
             Kind::Propagate(of) => match self.eval(*of)? {
+                Value::Outcome(_, true) if self.plan.fate == Fate::Said => {
+                    Ok(Value::Outcome(Part::Whole, true))
+                }
                 Value::Outcome(_, true) | Value::Rejected => Err(Exit::Throw),
                 other => Ok(other),
             },

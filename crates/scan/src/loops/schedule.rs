@@ -259,7 +259,8 @@ fn written_growth(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
                     Kind::Name(name) if !names.contains(name) => {
                         names.push(name);
                         for place in file.assigned(name) {
-                            if file.tree.function_of(*place) != file.tree.function_of(*wait) {
+                            let home = file.tree.function_of(*place);
+                            if home.is_some_and(|home| !file.within(*wait, home)) {
                                 continue;
                             }
                             match file.tree.kind(*place) {

@@ -103,8 +103,8 @@ const PURE: &[&str] = &[
     "ofmillis", "ofseconds", "timedelta", "deadline", "backoff", "nextbackoff", "next_backoff", "jitter",
     "calculatebackoff", "calculate_backoff", "getdelay", "get_delay", "charat", "charcodeat", "codepointat",
     "find", "match", "search", "test", "exec_re", "sub_n", "setstate", "setdefault", "insert", "at", "peek",
-    "commit", "communicate", "getenv", "lookupenv", "flash", "bigint", "int8", "int16", "uint8", "uint16", "int32",
-    "int64", "uint32", "uint64", "call", "apply", "fork", "fd", "stat", "first", "last", "front", "back", "errorcode", "usleep", "sprintf_s", "throw", "finally", "catch", "then",
+    "some", "none", "issubset", "issuperset", "intersection", "union", "difference", "commit", "communicate", "getenv", "lookupenv", "flash", "bigint", "int8", "int16", "uint8", "uint16", "int32",
+    "int64", "uint32", "uint64", "fork", "fd", "stat", "first", "last", "front", "back", "errorcode", "usleep", "sprintf_s", "throw", "finally", "catch", "then",
 ];
 
 /// Words that make a receiver a logger or a meter.
@@ -142,7 +142,7 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
             );
         }
     }
-    if transforms(last) {
+    if transforms(last) || last.ends_with('?') {
         return true;
     }
     let verb = ["push", "update", "insert", "store", "load", "find", "search", "resolve", "flush"];
@@ -250,7 +250,9 @@ pub(super) fn sleep(language: Language, path: &[&str], last: &str) -> Option<Sle
         (L::Rust, "sleep" | "sleep_until" | "delay_for") => Sleep::Millis,
         (_, "sleep" | "sleepms" | "msleep" | "nap" | "snooze") => Sleep::Named,
         (L::JavaScript | L::TypeScript | L::Tsx, "delay" | "settimeout" | "wait" | "pause" | "timeout")
-            if path.len() == 1 || lower == "settimeout" || receiver == "timers" || receiver == "this" =>
+            if path.len() == 1
+                || matches!(receiver, "timers" | "window" | "globalThis")
+                || (receiver == "this" && lower != "settimeout") =>
         {
             Sleep::Millis
         }
@@ -317,7 +319,7 @@ pub(super) fn about(name: &str) -> About {
         | "isok" | "issome" | "acknowledged" | "successfully" => About::Flag,
         "iserr" | "isnone" | "iserror" | "failed" | "isfailure" | "hasfailed" | "isrejected" | "haserror"
         | "haserrors" | "isfailed" | "failure" => About::BadFlag,
-        "status" | "statuscode" | "httpstatus" | "code" | "responsecode" | "httpcode" | "getstatuscode"
+        "status" | "statuscode" | "httpstatus" | "code" | "responsecode" | "httpcode" | "getstatuscode" | "getresponsecode" | "getcode"
         | "rawstatuscode" | "getstatus" | "getstatusline" | "returncode" | "exitcode" | "isstatus" => About::Status,
         "error" | "errors" | "err" | "exception" | "lasterror" | "geterror" | "exceptionornull" => About::Error,
         _ => {

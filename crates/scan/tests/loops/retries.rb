@@ -2,7 +2,7 @@
 def h50
   begin
     tries ||= 3
-    call
+    call(job)
   rescue Timeout::Error
     sleep 1
     retry unless (tries -= 1).zero?

@@ -33,7 +33,12 @@ impl<'s> Machine<'_, '_, 's> {
         if *new && last == "Promise" {
             return self.promise(args);
         }
+        // `socket.setTimeout(ms)` sets a limit.
+        let limit = last == "setTimeout"
+            && path.len() > 1
+            && !matches!(path[path.len() - 2], "window" | "globalThis" | "timers");
         if words::schedules(last)
+            && !limit
             && let Some(result) = self.scheduled(id, last, args)?
         {
             return Ok(result);
@@ -153,7 +158,7 @@ impl<'s> Machine<'_, '_, 's> {
         }
         match self.plan.fate {
             Fate::Throws => Err(Exit::Throw),
-            Fate::Bad => Ok(Value::Outcome(Part::Whole, true)),
+            Fate::Bad | Fate::Said => Ok(Value::Outcome(Part::Whole, true)),
             Fate::Good => Ok(Value::Outcome(Part::Whole, false)),
         }
     }
@@ -183,7 +188,7 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(Value::Unknown);
         };
         let again = self.active.iter().filter(|active| **active == function).count();
-        let most = if self.plan.recursive.is_some() { DEEPEST_CALLS } else { 8 };
+        let most = if self.plan.recursive.is_some() { DEEPEST_CALLS } else { 4 };
         if self.calls_deep >= most || (again > 0 && self.plan.recursive.is_none()) {
             return if self.plan.recursive.is_some() { self.cut(Cut::Depth) } else { Ok(Value::Unknown) };
         }
@@ -524,7 +529,10 @@ impl<'s> Machine<'_, '_, 's> {
         for arg in args.iter().take(64) {
             let value = self.eval(arg.value)?;
             match value {
-                Value::Outcome(_, fail) if outcome.is_none() => {
+                Value::Outcome(part, fail) if outcome.is_none() => {
+                    if part == Part::Error && matches!(asks, words::About::Doubt | words::About::BadFlag) {
+                        self.notice(seen::ERROR);
+                    }
                     outcome = Some(match asks {
                         words::About::Flag => (Part::Flag, fail),
                         words::About::Status => (Part::Status, fail),
@@ -541,6 +549,14 @@ impl<'s> Machine<'_, '_, 's> {
                     });
                 }
                 Value::Rejected => return Err(Exit::Throw),
+                // There is no error, so it is none of any kind.
+                Value::Null
+                    if matches!(asks, words::About::Doubt | words::About::BadFlag)
+                        && self.plan.fate == Fate::Good
+                        && matches!(tree.kind(arg.value), Kind::Name(_)) =>
+                {
+                    return Ok(Value::Bool(false));
+                }
                 Value::Function(function, frame)
                     if matches!(tree.kind(arg.value), Kind::Function { .. })
                         && !words::has(tree.source(callee), &["finally", "on_exit", "addEventListener"]) =>

@@ -176,6 +176,7 @@ impl<'s> Machine<'_, '_, 's> {
         let mut round = 0_u32;
         let mut guessed = 0_u32;
         loop {
+            let calls = self.trace.calls;
             let go = match form {
                 LoopForm::Endless => true,
                 LoopForm::While(test) => self.goes_round(id, *test, subject, &mut guessed)?,
@@ -201,7 +202,6 @@ impl<'s> Machine<'_, '_, 's> {
                 break;
             }
             round += 1;
-            let calls = self.trace.calls;
             if let (LoopForm::Each { var: Some(var), .. }, Some(all)) = (form, &elements) {
                 self.bind(*var, all[round as usize - 1].clone())?;
             }
@@ -545,6 +545,10 @@ impl<'s> Machine<'_, '_, 's> {
             }
             let stop = arm.patterns.iter().any(|p| words::is_stop(self.tree.source(*p)));
             let leaves = self.leaves(arm.body);
+            let limit = |p: &Id| words::has(self.tree.source(*p), &["timeout", "deadline", "expire"]);
+            if leaves && timer.is_none() && arm.patterns.iter().any(limit) && self.trace.clock.is_none() {
+                self.trace.clock = Some(None);
+            }
             let rank = match (timer.is_some(), leaves, arm.patterns.is_empty()) {
                 (true, false, _) => 5,
                 (_, _, true) => 4,

@@ -70,6 +70,9 @@ impl<'s> Machine<'_, '_, 's> {
                 Value::number(all.len() as f64)
             }
             Value::Unknown => {
+                if let Some(value) = self.entry_of(of, name) {
+                    return value;
+                }
                 // A class of this file with a constant: `Settings.RETRIES`.
                 if let Kind::Name(class) = self.tree.kind(of)
                     && class.starts_with(char::is_uppercase)
@@ -80,6 +83,24 @@ impl<'s> Machine<'_, '_, 's> {
             }
             _ => Value::Unknown,
         }
+    }
+
+    /// `const progress = { left: 10 }` says what `progress.left` is.
+    fn entry_of(&mut self, of: Id, name: &str) -> Option<Value> {
+        let tree = self.tree;
+        let Kind::Name(object) = tree.kind(of) else { return None };
+        let records = self.file.assigned(object).iter().filter_map(|place| match tree.kind(*place) {
+            Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => {
+                match tree.kind(*value) {
+                    Kind::Record { entries, .. } => Some(entries),
+                    _ => None,
+                }
+            }
+            _ => None,
+        });
+        let entry = records.flatten().find(|entry| entry.key.as_deref() == Some(name))?;
+        matches!(tree.kind(entry.value), Kind::Number(_) | Kind::Binary { .. })
+            .then(|| self.constant_of(entry.value))
     }
 
     /// What a field or a method of the operation's result is.
@@ -183,6 +204,9 @@ impl<'s> Machine<'_, '_, 's> {
             let value = self.written(place, name);
             if changed && !constant && let Value::Num(num) = value {
                 return self.symbol(name.to_owned(), Some(num));
+            }
+            if changed && !constant && matches!(value, Value::Bool(_) | Value::Null) {
+                return Value::Unknown;
             }
             return value;
         }
@@ -537,7 +561,13 @@ impl<'s> Machine<'_, '_, 's> {
 
     pub(super) fn assign(&mut self, id: Id, op: Option<Op>, target: Id, value: Id) -> Flow<'s> {
         let Some(op) = op else {
-            let found = self.given(target, value)?;
+            let mut found = self.given(target, value)?;
+            if let Value::Num(num) = &mut found
+                && num.symbol == 0
+                && self.limits(id, target, value)
+            {
+                num.cap = num.high;
+            }
             let stored = self.renamed(target, found.clone());
             self.set(target, stored)?;
             return Ok(found);
@@ -555,6 +585,21 @@ impl<'s> Machine<'_, '_, 's> {
         let result = self.binary(id, op, target, value)?;
         self.set(target, result.clone())?;
         Ok(result)
+    }
+
+    /// `if delay > most { delay = most }`.
+    fn limits(&self, assign: Id, target: Id, value: Id) -> bool {
+        let tree = self.tree;
+        let test = tree.ancestors(assign).take(2).find_map(|up| match tree.kind(up) {
+            Kind::If { test, .. } => Some(*test),
+            _ => None,
+        });
+        test.is_some_and(|test| match tree.kind(test) {
+            Kind::Binary { op: Op::Greater | Op::AtLeast, left, right } => {
+                tree.source(*left) == tree.source(target) && tree.source(*right) == tree.source(value)
+            }
+            _ => false,
+        })
     }
 
     pub(super) fn step(&mut self, of: Id, by: f64, before: bool) -> Flow<'s> {

@@ -285,7 +285,7 @@ impl<'s> Machine<'_, '_, 's> {
             }
             Part::Whole | Part::Flag | Part::Field => {
                 // `run() == 200`: such numbers are codes.
-                if part == Part::Whole && other.num().is_some_and(|num| num.low >= 200.0) {
+                if part == Part::Whole && other.num().is_some_and(|num| (200.0..600.0).contains(&num.low)) {
                     return self.status(op, fail, other_id, other);
                 }
                 self.notice(seen::DOMAIN);
@@ -388,7 +388,11 @@ impl<'s> Machine<'_, '_, 's> {
                 return Ok(if *fail { Truth::Maybe(true) } else { Truth::No });
             }
             return match tree.kind(pattern) {
-                Kind::Name(name) if name.starts_with(char::is_lowercase) || *name == "_" => {
+                Kind::Name(name)
+                    if *name == "_"
+                        || (name.starts_with(char::is_lowercase)
+                            && matches!(self.file.language, Language::Rust | Language::Python)) =>
+                {
                     Ok(Truth::Yes)
                 }
                 _ => {
