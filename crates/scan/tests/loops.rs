@@ -6,8 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use damper_scan::language::Language;
-use damper_scan::lower;
 use damper_scan::loops::{self, Finding};
+use damper_scan::lower;
 use damper_scan::policy::{Attempts, Delay};
 
 /// One expectation: from which line on, under which name, and what.

@@ -25,9 +25,6 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
             usual: None,
         };
     }
-    if std::env::var_os("LOOPS_DEBUG").is_some() {
-        notes.push(format!("seen {:#b} {:?}", trace.seen, trace.symbols));
-    }
     let place = place(file, candidate, verdict);
     let operation = verdict.ops[0];
     let (mut retries_on, mut catches_all) = (Vec::new(), false);
@@ -40,7 +37,10 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
         for ty in &handler.types {
             let text = file.brief(*ty, 80);
             let short = text.rsplit(['.', ':']).next().unwrap_or(&text);
-            catches_all |= matches!(short, "Exception" | "BaseException" | "Throwable" | "StandardError" | "Error");
+            catches_all |= matches!(
+                short,
+                "Exception" | "BaseException" | "Throwable" | "StandardError" | "Error"
+            );
             if !retries_on.contains(&text) {
                 retries_on.push(text);
             }
@@ -51,13 +51,20 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
     }
     for (id, _) in &trace.undecided {
         if let Kind::If { test, .. } = tree.kind(*id)
-            && words::has(tree.source(*test), &["retry", "retri", "status", "code", "temporary", "transient", "timeout"])
+            && words::has(
+                tree.source(*test),
+                &["retry", "retri", "status", "code", "temporary", "transient", "timeout"],
+            )
             && retries_on.len() < 8
         {
             retries_on.push(file.brief(*test, 80));
         }
     }
-    if verdict.attempts.is_some() && !trace.raised && trace.handlers.is_empty() && candidate.shape != Shape::Repeat {
+    if verdict.attempts.is_some()
+        && !trace.raised
+        && trace.handlers.is_empty()
+        && candidate.shape != Shape::Repeat
+    {
         notes.push("when the attempts are used up, the last result is returned".to_owned());
     }
     let span = tree.span(place);
@@ -144,11 +151,10 @@ fn described(file: &File<'_, '_>, call: Id) -> Call {
     let all = words::words(last);
     let first = all.first().map_or("", String::as_str);
     let idempotent = match first {
-        "get" | "head" | "options" | "put" | "delete" | "fetch" | "load" | "read" | "find" | "list" | "query"
-        | "download" | "select" | "lookup" | "describe" => Some(true),
-        "post" | "patch" | "create" | "send" | "insert" | "publish" | "submit" | "append" | "charge" | "pay" => {
-            Some(false)
-        }
+        "get" | "head" | "options" | "put" | "delete" | "fetch" | "load" | "read" | "find"
+        | "list" | "query" | "download" | "select" | "lookup" | "describe" => Some(true),
+        "post" | "patch" | "create" | "send" | "insert" | "publish" | "submit" | "append"
+        | "charge" | "pay" => Some(false),
         _ => None,
     };
     let method = match first {

@@ -139,7 +139,9 @@ impl<'t, 's> File<'t, 's> {
         let mut inner = id;
         for up in self.tree.ancestors(id) {
             match self.tree.kind(up) {
-                Kind::Try { handlers, .. } if handlers.iter().any(|h| h.body == inner) => return true,
+                Kind::Try { handlers, .. } if handlers.iter().any(|h| h.body == inner) => {
+                    return true;
+                }
                 Kind::Function { .. } => return false,
                 _ => inner = up,
             }

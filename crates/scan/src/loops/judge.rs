@@ -65,11 +65,6 @@ fn better(one: &Verdict, other: &Verdict) -> bool {
 
 fn run(file: &File<'_, '_>, plan: &Plan, budget: &mut Budget) -> Trace {
     let (trace, steps) = Machine::run(file, plan);
-    if std::env::var_os("LOOPS_TRACE").is_some() { //DEBUG
-        let op = plan.ops.iter().next().map(|op| file.brief(*op, 50)); //DEBUG
-        let und: Vec<_> = trace.undecided.iter().map(|(id, yes)| (file.tree.span(*id).line, *yes)).collect(); //DEBUG
-        eprintln!("{:?} line {} {:?} fate {:?} bump {} calls {} rounds {} cut {:?} seen {:b} raised {} und {:?} sym {:?} flips {}", op, file.tree.span(plan.entry).line, plan.recursive, plan.fate, plan.bump, trace.calls, trace.rounds, trace.cut, trace.seen, trace.raised, und, trace.symbols, plan.flips.len()); //DEBUG
-    } //DEBUG
     budget.steps = budget.steps.saturating_sub(u64::from(steps));
     trace
 }
@@ -169,9 +164,10 @@ fn entry(file: &File<'_, '_>, candidate: &Candidate, group: &[Id]) -> Id {
 /// The one call of a function from outside of it.
 fn first_call(file: &File<'_, '_>, function: Id) -> Option<Id> {
     let name = file.function_name(function)?;
-    let mut outside = file.calls(name).iter().filter(|call| {
-        !file.within(**call, function) && file.callee(**call) == Some(function)
-    });
+    let mut outside = file
+        .calls(name)
+        .iter()
+        .filter(|call| !file.within(**call, function) && file.callee(**call) == Some(function));
     let first = outside.next()?;
     // Several callers may say different things.
     outside.next().is_none().then_some(*first)
@@ -218,7 +214,9 @@ fn succeeding(
     let mut plan = failing.clone();
     plan.fate = Fate::Good;
     let done = |trace: &Trace| {
-        trace.calls == 1 && trace.cut.is_none() && (candidate.subject.is_none() || trace.rounds <= 1)
+        trace.calls == 1
+            && trace.cut.is_none()
+            && (candidate.subject.is_none() || trace.rounds <= 1)
     };
     let trace = run(file, &plan, budget);
     let domain = trace.seen & seen::DOMAIN != 0;
@@ -362,7 +360,8 @@ fn kind_of(
         return (endless && strong && waits && stream && context.shape == Shape::Endless)
             .then_some(PolicyKind::Reconnect);
     }
-    let interrupted = words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"]);
+    let interrupted =
+        words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"]);
     if interrupted && !waits && !context.named() {
         return None;
     }
@@ -374,7 +373,10 @@ fn kind_of(
         let conflict = words::has(&context.text, &["conflict", "version", "expected", "etag"]);
         return conflict.then_some(PolicyKind::Conflict);
     }
-    if words::has(&context.text, &["watcherror", "optimisticlock", "staledata", "stalestate", "concurrencyexception"]) {
+    if words::has(
+        &context.text,
+        &["watcherror", "optimisticlock", "staledata", "stalestate", "concurrencyexception"],
+    ) {
         return Some(PolicyKind::Conflict);
     }
     let question = words::is_question(&context.last);
@@ -382,7 +384,7 @@ fn kind_of(
     if consuming && !context.named() && !waits {
         return None;
     }
-    if !strong && context.shape == Shape::Repeat && !(context.named() && !question) {
+    if !strong && context.shape == Shape::Repeat && (question || !context.named()) {
         return None;
     }
     let told = context.shape == Shape::Repeat && trace.seen & seen::DOMAIN != 0;
@@ -394,7 +396,10 @@ fn kind_of(
         if question {
             return (words::is_probe(&context.call) && waits).then_some(PolicyKind::WaitForReady);
         }
-        let conflict = words::has(&context.text, &["conflict", "version", "expected", "etag", "compare", "cas("]);
+        let conflict = words::has(
+            &context.text,
+            &["conflict", "version", "expected", "etag", "compare", "cas("],
+        );
         if conflict && !waits {
             return Some(PolicyKind::Conflict);
         }
@@ -419,7 +424,16 @@ fn kind_of(
     if context.shape == Shape::Repeat || context.shape == Shape::Recursion {
         let repair = words::has(
             &context.text,
-            &["refreshtoken", "refresh_token", "reauth", "relogin", "mkdir", "makedirs", "refresh()", "login("],
+            &[
+                "refreshtoken",
+                "refresh_token",
+                "reauth",
+                "relogin",
+                "mkdir",
+                "makedirs",
+                "refresh()",
+                "login(",
+            ],
         );
         if repair && trace.calls == 2 {
             return Some(PolicyKind::Replay);
@@ -447,9 +461,10 @@ fn rank(file: &File<'_, '_>, context: &Context, group: &[Id], trace: &Trace) -> 
         rank += 4;
     }
     let verbs = [
-        "fetch", "send", "get", "post", "put", "request", "call", "execute", "exec", "query", "publish", "connect",
-        "download", "upload", "invoke", "do", "dial", "open", "save", "load", "write", "delete", "create", "push",
-        "proceed", "deliver", "start", "run", "submit", "perform",
+        "fetch", "send", "get", "post", "put", "request", "call", "execute", "exec", "query",
+        "publish", "connect", "download", "upload", "invoke", "do", "dial", "open", "save", "load",
+        "write", "delete", "create", "push", "proceed", "deliver", "start", "run", "submit",
+        "perform",
     ];
     if words::any(&context.last, &verbs) {
         rank += 3;

@@ -8,10 +8,13 @@
 
 mod builtin;
 mod call;
+mod decision;
 mod expression;
 mod flow;
+mod later;
 mod names;
 mod question;
+mod written;
 
 use std::collections::{HashMap, HashSet};
 
@@ -221,7 +224,9 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
         let mut inner = self.plan.entry;
         let mut end = self.eval(inner);
         // What comes after matters only if the operation is called there too.
-        if self.plan.subject == Some(inner) && self.plan.ops.iter().all(|op| self.file.within(*op, inner)) {
+        if self.plan.subject == Some(inner)
+            && self.plan.ops.iter().all(|op| self.file.within(*op, inner))
+        {
             return end;
         }
         let ups: Vec<Id> = self.tree.ancestors(inner).collect();
@@ -247,11 +252,7 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
                         };
                     }
                 }
-                Kind::Try { .. } => {
-                    if end == Err(Exit::Throw) {
-                        end = self.caught(up, inner);
-                    }
-                }
+                Kind::Try { .. } if end == Err(Exit::Throw) => end = self.caught(up, inner),
                 _ => {}
             }
             inner = up;
@@ -353,10 +354,9 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
                 Ok(Value::Unknown)
             }
             // What is deferred runs when all is over.
-            Kind::Defer(_)
-            | Kind::Class { .. }
-            | Kind::Import { .. }
-            | Kind::Label(_) => Ok(Value::Null),
+            Kind::Defer(_) | Kind::Class { .. } | Kind::Import { .. } | Kind::Label(_) => {
+                Ok(Value::Null)
+            }
             Kind::With { items, body } => {
                 for item in items {
                     self.eval(*item)?;

@@ -71,10 +71,15 @@ pub(super) fn of(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule 
     };
     let growing = matches!(
         kind,
-        DelayKind::Exponential | DelayKind::Linear | DelayKind::Polynomial | DelayKind::ServerDirected
+        DelayKind::Exponential
+            | DelayKind::Linear
+            | DelayKind::Polynomial
+            | DelayKind::ServerDirected
     );
     let cap = samples.iter().map(|num| num.cap).fold(f64::INFINITY, f64::min);
-    let cap = (growing && cap.is_finite() && cap < 9e6).then_some(cap).or_else(|| flat_end(&centers, growing));
+    let cap = (growing && cap.is_finite() && cap < 9e6)
+        .then_some(cap)
+        .or_else(|| flat_end(&centers, growing));
     let mut schedule: Vec<f64> = centers.iter().take(gaps.len().min(MOST)).copied().collect();
     if !known || kind == DelayKind::None {
         schedule.clear();
@@ -115,7 +120,8 @@ fn clean(value: f64) -> f64 {
 /// How the waits are spread, and what they would be without.
 fn spread(samples: &[Num]) -> (Jitter, Vec<f64>) {
     let random: Vec<&Num> = samples.iter().filter(|num| num.random && num.high > num.low).collect();
-    let of = |f: &dyn Fn(&Num) -> f64| samples.iter().map(|num| clean(f(num))).collect::<Vec<f64>>();
+    let of =
+        |f: &dyn Fn(&Num) -> f64| samples.iter().map(|num| clean(f(num))).collect::<Vec<f64>>();
     if random.is_empty() {
         return (Jitter::None, of(&|num| num.low));
     }
@@ -130,12 +136,18 @@ fn spread(samples: &[Num]) -> (Jitter, Vec<f64>) {
     if all(&|num| near(num.low * 2.0, num.high)) {
         return (Jitter::Equal, of(&|num| num.high));
     }
-    let same = samples.windows(2).all(|pair| near(pair[0].low, pair[1].low) && near(pair[0].high, pair[1].high));
+    let same = samples
+        .windows(2)
+        .all(|pair| near(pair[0].low, pair[1].low) && near(pair[0].high, pair[1].high));
     let symmetric = all(&|num| rounder(num.mid(), num.low));
     if symmetric && !(same && all(&|num| near(num.low * 3.0, num.high))) {
         return (Jitter::Additive, of(&|num| num.mid()));
     }
-    let jitter = if same && all(&|num| num.high > 3.5 * num.low) { Jitter::Random } else { Jitter::Additive };
+    let jitter = if same && all(&|num| num.high > 3.5 * num.low) {
+        Jitter::Random
+    } else {
+        Jitter::Additive
+    };
     (jitter, of(&|num| num.low))
 }
 
@@ -157,7 +169,8 @@ fn rounder(one: f64, other: f64) -> bool {
         let whole = value.abs().min(1e15) as u64;
         whole.to_string().len()
     };
-    digits(one) < digits(other) || (clean(one) == 1.5 * clean(other) && digits(one) <= digits(other))
+    digits(one) < digits(other)
+        || (clean(one) == 1.5 * clean(other) && digits(one) <= digits(other))
         || near_double(one, other)
 }
 
@@ -211,7 +224,8 @@ fn growth(file: &File<'_, '_>, all: &[f64], waits: &[Id]) -> DelayKind {
             }
         }
         let roots: Vec<f64> = row.iter().map(|value| value.abs().sqrt()).collect();
-        if roots.windows(3).all(|three| (three[1] - three[0] - (three[2] - three[1])).abs() < 1e-3) {
+        if roots.windows(3).all(|three| (three[1] - three[0] - (three[2] - three[1])).abs() < 1e-3)
+        {
             return DelayKind::Polynomial;
         }
         return match written_growth(file, waits) {
@@ -270,7 +284,9 @@ fn written_growth(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
                                 Kind::Assign { op: None, value, target } => {
                                     let text = file.tree.source(*value);
                                     let own = file.tree.source(*target);
-                                    if text.contains(own) && (text.contains('*') || text.contains("<<")) {
+                                    if text.contains(own)
+                                        && (text.contains('*') || text.contains("<<"))
+                                    {
                                         return Some(DelayKind::Exponential);
                                     }
                                     look.push(*value);
@@ -290,7 +306,9 @@ fn written_growth(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
 
 /// The factor between waits, where it is one.
 fn ratio(all: &[f64]) -> Option<f64> {
-    all.windows(2).find(|pair| pair[0] > 0.0 && pair[1] > pair[0]).map(|pair| clean(pair[1] / pair[0]))
+    all.windows(2)
+        .find(|pair| pair[0] > 0.0 && pair[1] > pair[0])
+        .map(|pair| clean(pair[1] / pair[0]))
 }
 
 /// Where a growing row stops growing.

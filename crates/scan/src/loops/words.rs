@@ -1,6 +1,9 @@
 //! Words by which calls and fields are told apart. Names never decide alone: they say which calls
 //! cannot be an operation, which wait, and what a field of an answer means.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use crate::language::Language;
 
 /// The words of a name: `isRetryable_error` is `is`, `retryable`, `error`.
@@ -46,73 +49,89 @@ pub(super) fn about_retry(text: &str) -> bool {
 
 /// Names of counters.
 pub(super) const COUNTERS: &[&str] = &[
-    "retry", "retries", "attempt", "attempts", "try", "tries", "left", "count", "counter", "remaining",
-    "times", "max", "n", "i", "k", "num", "number", "limit", "trial", "trials", "failures", "errors",
-    "retrying", "index", "round", "rounds",
+    "retry",
+    "retries",
+    "attempt",
+    "attempts",
+    "try",
+    "tries",
+    "left",
+    "count",
+    "counter",
+    "remaining",
+    "times",
+    "max",
+    "n",
+    "i",
+    "k",
+    "num",
+    "number",
+    "limit",
+    "trial",
+    "trials",
+    "failures",
+    "errors",
+    "retrying",
+    "index",
+    "round",
+    "rounds",
 ];
 
 /// Names of waits.
 pub(super) const WAITS: &[&str] = &[
-    "delay", "wait", "backoff", "sleep", "interval", "pause", "timeout", "duration", "ms", "seconds",
-    "secs", "millis", "period", "cooldown", "time",
+    "delay", "wait", "backoff", "sleep", "interval", "pause", "timeout", "duration", "ms",
+    "seconds", "secs", "millis", "period", "cooldown", "time",
 ];
 
 /// Calls that can be no operation, by the last part of their name: they log, count, compare,
 /// build and convert.
-const PURE: &[&str] = &[
-    "print", "println", "printf", "eprintln", "eprint", "log", "logf", "debug", "debugf", "info", "infof",
-    "warn", "warnf", "warning", "error", "errorf", "errorln", "trace", "tracef", "exception", "critical",
-    "fatal", "notice", "verbose", "puts", "echo", "write_line", "writeline", "msg", "msgf", "fprintf",
-    "sprintf", "sprint", "fprintln", "fprint", "fields", "field", "withfield", "withfields", "witherror",
-    "format", "join", "split", "strip", "trim", "lower", "upper", "tolowercase", "touppercase", "replace",
-    "startswith", "endswith", "starts_with", "ends_with", "append", "push", "push_back", "extend", "pop",
-    "len", "str", "string", "int", "float", "bool", "list", "dict", "set", "tuple", "abs", "min", "max",
-    "pow", "powi", "powf", "floor", "ceil", "round", "sqrt", "random", "randint", "uniform", "randrange",
-    "nextint", "nextdouble", "int63n", "intn", "int31n", "float64", "isinstance", "issubclass", "hasattr",
-    "getattr", "setattr", "type", "super", "repr", "sorted", "reversed", "zip", "enumerate", "range",
-    "map", "filter", "any", "all", "sum", "keys", "values", "items", "add", "update", "discard", "clear",
-    "contains", "includes", "indexof", "slice", "substring", "concat", "tostring", "to_string", "to_s",
-    "to_i", "clone", "copy", "deepcopy", "into", "from", "as_ref", "as_str", "as_mut", "as_bytes", "unwrap",
-    "expect", "unwrap_or", "unwrap_or_default", "ok_or", "ok_or_else", "map_err", "with_context", "context",
-    "is_err", "is_ok", "is_none", "is_some", "ok", "err", "iter", "into_iter", "collect", "next_u64",
-    "time", "now", "monotonic", "perf_counter", "since", "before", "after", "sub", "elapsed", "gettime",
-    "currenttimemillis", "nanotime", "hrtime", "totalseconds", "total_seconds", "as_secs", "as_millis",
-    "inc", "increment", "decrement", "incrementandget", "getandincrement", "observe", "labels", "record",
-    "metric", "counter", "gauge", "span", "event", "addevent", "set_attribute", "setattribute",
-    "errors", "is", "as", "unwrap_err", "new", "make", "cancel", "done", "lock", "unlock", "rlock",
-    "runlock", "acquire", "release", "notify", "notify_all", "notifyall", "signal", "gosched", "yield",
-    "yield_now", "spin_loop", "compareandset", "compareandswap", "compare_exchange",
-    "compare_exchange_weak", "compareandexchange", "fetch_add", "fetch_update", "weakcompareandset",
-    "compareexchange", "load", "store", "assert", "assertequal", "assert_eq", "expect_eq", "require",
-    "number", "parseint", "parsefloat", "stringify", "dumps", "isnan", "isfinite", "object", "array",
-    "symbol", "boolean", "date", "default", "vec", "with_capacity", "close", "dispose", "cleanup",
-    "rollback", "reject", "resolve", "clearinterval", "cleartimeout", "removeeventlistener", "shutdown",
-    "terminate", "abort", "exit", "stop", "reset", "drain", "remove", "unset", "count", "group", "raise",
-    "panic", "bail", "todo", "unreachable", "unimplemented", "matches", "anyhow", "ensure", "failed",
-    "deserialize", "serialize", "decode", "encode", "unmarshal", "marshal", "parse", "loads", "input",
-    "prompt", "raw_input", "gets", "readline", "read_line", "nextline", "question", "kind", "code",
-    "raise_for_status", "ensuresuccessstatuscode", "throwifcancellationrequested",
-    "throw_if_cancellation_requested", "is_set", "isset", "empty", "defined", "iserror", "iscancelled",
-    "isinterrupted", "interrupt", "currentthread", "getmessage", "getcause", "message", "wraps", "wrap",
-    "wrapf", "bind", "newrequest", "newrequestwithcontext", "newreader", "newbuffer", "nopcloser", "bytes",
-    "require_once", "cast", "convert", "hash", "sleepms", "status", "statuscode", "header", "headers",
-    "is_retryable", "isretryable", "shouldretry", "should_retry", "istemporary", "istransient",
-    "printstacktrace", "flush", "getlogger", "with", "tolist", "toarray", "hasnext", "has_next", "putifabsent",
-    "getordefault", "size", "length", "isempty", "is_empty", "equals", "compareto", "valueof", "duration",
-    "seconds", "milliseconds", "minutes", "from_secs", "from_millis", "fromseconds", "frommilliseconds",
-    "ofmillis", "ofseconds", "timedelta", "deadline", "backoff", "nextbackoff", "next_backoff", "jitter",
-    "calculatebackoff", "calculate_backoff", "getdelay", "get_delay", "charat", "charcodeat", "codepointat",
-    "find", "match", "search", "test", "exec_re", "sub_n", "setstate", "setdefault", "insert", "at", "peek",
-    "some", "none", "issubset", "issuperset", "intersection", "union", "difference", "commit", "communicate", "getenv", "lookupenv", "flash", "bigint", "int8", "int16", "uint8", "uint16", "int32",
-    "int64", "uint32", "uint64", "fork", "fd", "stat", "first", "last", "front", "back", "errorcode", "usleep", "sprintf_s", "throw", "finally", "catch", "then",
-];
+static PURE: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| include_str!("words/pure.txt").split_whitespace().collect());
 
 /// Words that make a receiver a logger or a meter.
 const LOGGERS: &[&str] = &[
-    "log", "logger", "logging", "console", "metrics", "metric", "tracer", "span", "slog", "klog", "zap",
-    "logrus", "glog", "statsd", "math", "strings", "fmt", "errors", "strconv", "json", "random", "rand",
-    "bytes", "filepath", "util", "sort", "atomic", "promise", "number", "object", "array", "arrays",
-    "collections", "char", "assert", "t", "gettext", "counter", "gauge", "interlocked", "timber", "reporter",
+    "log",
+    "logger",
+    "logging",
+    "console",
+    "metrics",
+    "metric",
+    "tracer",
+    "span",
+    "slog",
+    "klog",
+    "zap",
+    "logrus",
+    "glog",
+    "statsd",
+    "math",
+    "strings",
+    "fmt",
+    "errors",
+    "strconv",
+    "json",
+    "random",
+    "rand",
+    "bytes",
+    "filepath",
+    "util",
+    "sort",
+    "atomic",
+    "promise",
+    "number",
+    "object",
+    "array",
+    "arrays",
+    "collections",
+    "char",
+    "assert",
+    "t",
+    "gettext",
+    "counter",
+    "gauge",
+    "interlocked",
+    "timber",
+    "reporter",
 ];
 
 /// Whether a call can be no operation. `path` is its name with what it belongs to.
@@ -126,19 +145,46 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
         if words.last().is_some_and(|word| LOGGERS.contains(&word.as_str())) {
             return true;
         }
-        let far = ["load", "find", "store", "insert", "remove", "update", "first", "last", "exec", "test",
-            "add", "push", "lock", "acquire", "reset", "status", "search", "match", "resolve", "flush", "write",
-            "from", "count", "record", "release", "event", "items", "copy"];
+        let far = [
+            "load", "find", "store", "insert", "remove", "update", "first", "last", "exec", "test",
+            "add", "push", "lock", "acquire", "reset", "status", "search", "match", "resolve",
+            "flush", "write", "from", "count", "record", "release", "event", "items", "copy",
+        ];
         // Methods of these names are other things than the functions.
-        if ["list", "map", "filter", "set", "new", "type", "all", "any", "make", "range", "is"].contains(&lower.as_str()) {
+        if ["list", "map", "filter", "set", "new", "type", "all", "any", "make", "range", "is"]
+            .contains(&lower.as_str())
+        {
             return lower == "map" || lower == "filter" || lower == "is" || lower == "new";
         }
         if far.contains(&lower.as_str()) {
             return !has(
                 receiver,
-                &["repo", "client", "api", "service", "db", "store", "http", "session", "conn", "remote", "cache",
-                    "api", "queue", "redis", "backend", "dao", "table", "producer", "server", "mutex_client",
-                    "resolver", "dns", "bucket", "storage"],
+                &[
+                    "repo",
+                    "client",
+                    "api",
+                    "service",
+                    "db",
+                    "store",
+                    "http",
+                    "session",
+                    "conn",
+                    "remote",
+                    "cache",
+                    "api",
+                    "queue",
+                    "redis",
+                    "backend",
+                    "dao",
+                    "table",
+                    "producer",
+                    "server",
+                    "mutex_client",
+                    "resolver",
+                    "dns",
+                    "bucket",
+                    "storage",
+                ],
             );
         }
     }
@@ -149,7 +195,7 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
     if path.len() == 1 && verb.contains(&lower.as_str()) {
         return false;
     }
-    PURE.contains(&lower.as_str())
+    PURE.contains(lower.as_str())
         || (lower.starts_with("log") && words(last).first().is_some_and(|word| word == "log"))
         || words(last).last().is_some_and(|word| {
             ["error", "exception", "logger", "err"].contains(&word.as_str())
@@ -162,27 +208,62 @@ fn transforms(last: &str) -> bool {
     let all = words(last);
     let first = all.first().map_or("", String::as_str);
     let makes = [
-        "convert", "parse", "format", "build", "make", "calculate", "compute", "calc", "normalize", "validate", "to",
-        "encode", "decode", "escape", "unescape", "render", "extract", "transform", "sort", "merge", "is", "has",
-        "should", "can", "on", "throw", "handle", "raise", "add", "append", "debug", "trace", "assert", "as",
+        "convert",
+        "parse",
+        "format",
+        "build",
+        "make",
+        "calculate",
+        "compute",
+        "calc",
+        "normalize",
+        "validate",
+        "to",
+        "encode",
+        "decode",
+        "escape",
+        "unescape",
+        "render",
+        "extract",
+        "transform",
+        "sort",
+        "merge",
+        "is",
+        "has",
+        "should",
+        "can",
+        "on",
+        "throw",
+        "handle",
+        "raise",
+        "add",
+        "append",
+        "debug",
+        "trace",
+        "assert",
+        "as",
     ];
     let acts = [
-        "send", "write", "post", "upload", "publish", "connect", "save", "push", "request", "fetch", "call", "submit",
-        "query", "start", "download", "execute",
+        "send", "write", "post", "upload", "publish", "connect", "save", "push", "request",
+        "fetch", "call", "submit", "query", "start", "download", "execute",
     ];
     let acting = all.iter().any(|word| acts.contains(&word.as_str()));
     !acting
         && (all.len() > 1 && makes.contains(&first)
             || all.iter().skip(1).any(|word| word == "to")
-            || all.iter().any(|word| matches!(word.as_str(), "failed" | "failure" | "message" | "args")))
+            || all
+                .iter()
+                .any(|word| matches!(word.as_str(), "failed" | "failure" | "message" | "args")))
 }
 
 /// Calls that fetch the next piece of work, so that each is another operation.
 pub(super) fn is_consuming(last: &str) -> bool {
     any(
         last,
-        &["next", "recv", "receive", "read", "scan", "dequeue", "poll", "take", "accept", "readline", "readrune",
-            "iterate", "listen", "serve", "consume"],
+        &[
+            "next", "recv", "receive", "read", "scan", "dequeue", "poll", "take", "accept",
+            "readline", "readrune", "iterate", "listen", "serve", "consume",
+        ],
     )
 }
 
@@ -190,26 +271,73 @@ pub(super) fn is_consuming(last: &str) -> bool {
 pub(super) fn is_question(last: &str) -> bool {
     let all = words(last);
     let first = all.first().map_or("", String::as_str);
-    ["is", "has", "exists", "check", "poll", "can", "was", "are", "should", "contains"].contains(&first)
+    ["is", "has", "exists", "check", "poll", "can", "was", "are", "should", "contains"]
+        .contains(&first)
         || all.iter().any(|word| {
-            ["ready", "status", "state", "alive", "running", "exists", "exist", "done", "finished", "healthy",
-                "available", "pending", "completed", "complete", "empty", "locked", "progress"]
-                .contains(&word.as_str())
+            [
+                "ready",
+                "status",
+                "state",
+                "alive",
+                "running",
+                "exists",
+                "exist",
+                "done",
+                "finished",
+                "healthy",
+                "available",
+                "pending",
+                "completed",
+                "complete",
+                "empty",
+                "locked",
+                "progress",
+            ]
+            .contains(&word.as_str())
         })
 }
 
 /// Calls that find out whether something is there yet.
 pub(super) fn is_probe(text: &str) -> bool {
-    any(text, &["ping", "health", "healthy", "healthcheck", "ready", "readiness", "alive", "liveness", "probe"])
-        || has(text, &["wait_for", "waitfor", "wait_until", "waituntil", "healthz"])
+    any(
+        text,
+        &[
+            "ping",
+            "health",
+            "healthy",
+            "healthcheck",
+            "ready",
+            "readiness",
+            "alive",
+            "liveness",
+            "probe",
+        ],
+    ) || has(text, &["wait_for", "waitfor", "wait_until", "waituntil", "healthz"])
 }
 
 /// Names of what lasts: connecting again is not a retry of a request.
 pub(super) fn is_stream(text: &str) -> bool {
     any(
         text,
-        &["connect", "consume", "subscribe", "listen", "watch", "stream", "run", "serve", "reconnect", "dial",
-            "session", "loop", "receive", "start", "tail", "follow", "connection"],
+        &[
+            "connect",
+            "consume",
+            "subscribe",
+            "listen",
+            "watch",
+            "stream",
+            "run",
+            "serve",
+            "reconnect",
+            "dial",
+            "session",
+            "loop",
+            "receive",
+            "start",
+            "tail",
+            "follow",
+            "connection",
+        ],
     )
 }
 
@@ -249,27 +377,35 @@ pub(super) fn sleep(language: Language, path: &[&str], last: &str) -> Option<Sle
         (L::Java, "parknanos") => Sleep::Nanos,
         (L::Rust, "sleep" | "sleep_until" | "delay_for") => Sleep::Millis,
         (_, "sleep" | "sleepms" | "msleep" | "nap" | "snooze") => Sleep::Named,
-        (L::JavaScript | L::TypeScript | L::Tsx, "delay" | "settimeout" | "wait" | "pause" | "timeout")
-            if path.len() == 1
-                || matches!(receiver, "timers" | "window" | "globalThis")
-                || (receiver == "this" && lower != "settimeout") =>
+        (
+            L::JavaScript | L::TypeScript | L::Tsx,
+            "delay" | "settimeout" | "wait" | "pause" | "timeout",
+        ) if path.len() == 1
+            || matches!(receiver, "timers" | "window" | "globalThis")
+            || (receiver == "this" && lower != "settimeout") =>
         {
             Sleep::Millis
         }
-        (_, "delay" | "pause" | "backoff" | "back_off" | "dobackoff" | "waitfor" | "cancelabledelay") => {
-            Sleep::Named
-        }
+        (
+            _,
+            "delay" | "pause" | "backoff" | "back_off" | "dobackoff" | "waitfor"
+            | "cancelabledelay",
+        ) => Sleep::Named,
         _ => {
             let all = words(last);
             let named = all.iter().any(|word| word == "sleep" || word == "sleeping")
                 || (all.last().is_some_and(|word| word == "delay")
                     && all.first().is_some_and(|word| {
-                        ["wait", "cancelable", "await", "interruptible", "async", "do"].contains(&word.as_str())
+                        ["wait", "cancelable", "await", "interruptible", "async", "do"]
+                            .contains(&word.as_str())
                     }))
                 || (all.first().is_some_and(|word| word == "wait")
-                    && all.iter().any(|word| ["ms", "seconds", "retry", "backoff", "before"].contains(&word.as_str())));
+                    && all.iter().any(|word| {
+                        ["ms", "seconds", "retry", "backoff", "before"].contains(&word.as_str())
+                    }));
             let asks = all.first().is_some_and(|word| {
-                ["get", "calculate", "compute", "next", "is", "set", "new", "calc", "parse"].contains(&word.as_str())
+                ["get", "calculate", "compute", "next", "is", "set", "new", "calc", "parse"]
+                    .contains(&word.as_str())
             });
             return (named && !asks).then_some(Sleep::Named);
         }
@@ -281,7 +417,8 @@ pub(super) fn sleep(language: Language, path: &[&str], last: &str) -> Option<Sle
 pub(super) fn timer(path: &[&str]) -> bool {
     matches!(
         path,
-        ["time", "After" | "NewTimer" | "NewTicker" | "Tick"] | [_, "After" | "NewTimer" | "NewTicker"]
+        ["time", "After" | "NewTimer" | "NewTicker" | "Tick"]
+            | [_, "After" | "NewTimer" | "NewTicker"]
     )
 }
 
@@ -289,8 +426,18 @@ pub(super) fn timer(path: &[&str]) -> bool {
 pub(super) fn schedules(last: &str) -> bool {
     matches!(
         last,
-        "setTimeout" | "schedule" | "call_later" | "callLater" | "AfterFunc" | "postDelayed" | "delayedExecutor"
-            | "scheduleOnce" | "enterLater" | "runLater" | "defer_later" | "after_idle"
+        "setTimeout"
+            | "schedule"
+            | "call_later"
+            | "callLater"
+            | "AfterFunc"
+            | "postDelayed"
+            | "delayedExecutor"
+            | "scheduleOnce"
+            | "enterLater"
+            | "runLater"
+            | "defer_later"
+            | "after_idle"
     )
 }
 
@@ -315,25 +462,62 @@ pub(super) enum About {
 pub(super) fn about(name: &str) -> About {
     let lower: String = name.chars().filter(|c| *c != '_').collect::<String>().to_ascii_lowercase();
     match lower.as_str() {
-        "ok" | "success" | "succeeded" | "successful" | "issuccess" | "issuccessful" | "issuccessstatuscode"
-        | "isok" | "issome" | "acknowledged" | "successfully" => About::Flag,
-        "iserr" | "isnone" | "iserror" | "failed" | "isfailure" | "hasfailed" | "isrejected" | "haserror"
-        | "haserrors" | "isfailed" | "failure" => About::BadFlag,
-        "status" | "statuscode" | "httpstatus" | "code" | "responsecode" | "httpcode" | "getstatuscode" | "getresponsecode" | "getcode"
-        | "rawstatuscode" | "getstatus" | "getstatusline" | "returncode" | "exitcode" | "isstatus" => About::Status,
-        "error" | "errors" | "err" | "exception" | "lasterror" | "geterror" | "exceptionornull" => About::Error,
+        "ok"
+        | "success"
+        | "succeeded"
+        | "successful"
+        | "issuccess"
+        | "issuccessful"
+        | "issuccessstatuscode"
+        | "isok"
+        | "issome"
+        | "acknowledged"
+        | "successfully" => About::Flag,
+        "iserr" | "isnone" | "iserror" | "failed" | "isfailure" | "hasfailed" | "isrejected"
+        | "haserror" | "haserrors" | "isfailed" | "failure" => About::BadFlag,
+        "status" | "statuscode" | "httpstatus" | "code" | "responsecode" | "httpcode"
+        | "getstatuscode" | "getresponsecode" | "getcode" | "rawstatuscode" | "getstatus"
+        | "getstatusline" | "returncode" | "exitcode" | "isstatus" => About::Status,
+        "error" | "errors" | "err" | "exception" | "lasterror" | "geterror" | "exceptionornull" => {
+            About::Error
+        }
         _ => {
             let all = words(name);
             let is = |list: &[&str]| all.iter().any(|word| list.contains(&word.as_str()));
             if is(&["status"]) && is(&["code", "http"]) && !is(&["is", "should"]) {
                 About::Status
-            } else if is(&["success", "successful", "succeeded", "ok"]) && is(&["is", "was", "has"]) {
+            } else if is(&["success", "successful", "succeeded", "ok"]) && is(&["is", "was", "has"])
+            {
                 About::Flag
             } else if is(&[
-                "retry", "retryable", "retriable", "temporary", "transient", "error", "err", "errors", "timeout",
-                "permanent", "fatal", "retried", "recoverable", "throttled", "throttling", "failure", "failed",
-                "kind", "is", "unavailable", "conflict", "expired", "locked", "limited", "limit", "cause",
-                "notfound", "exception",
+                "retry",
+                "retryable",
+                "retriable",
+                "temporary",
+                "transient",
+                "error",
+                "err",
+                "errors",
+                "timeout",
+                "permanent",
+                "fatal",
+                "retried",
+                "recoverable",
+                "throttled",
+                "throttling",
+                "failure",
+                "failed",
+                "kind",
+                "is",
+                "unavailable",
+                "conflict",
+                "expired",
+                "locked",
+                "limited",
+                "limit",
+                "cause",
+                "notfound",
+                "exception",
             ]) {
                 About::Doubt
             } else {
@@ -347,8 +531,25 @@ pub(super) fn about(name: &str) -> About {
 pub(super) fn is_stop(text: &str) -> bool {
     has(
         text,
-        &["cancel", "stop", "shutdown", "closed", "closing", "abort", "interrupt", "exiting", "terminat", "quit",
-            "ctx.err", "ctx.done", "context.err", ".done()", "disposed", "destroyed", "is_set"],
+        &[
+            "cancel",
+            "stop",
+            "shutdown",
+            "closed",
+            "closing",
+            "abort",
+            "interrupt",
+            "exiting",
+            "terminat",
+            "quit",
+            "ctx.err",
+            "ctx.done",
+            "context.err",
+            ".done()",
+            "disposed",
+            "destroyed",
+            "is_set",
+        ],
     )
 }
 

@@ -17,8 +17,8 @@ use std::borrow::Cow;
 
 use tree_sitter::Node as Syntax;
 
-use super::{each_child, has_word, named, number, unquoted, in_block};
-use crate::tree::{Arg, Builder, Id, Kind, Op, LoopForm};
+use super::{each_child, has_word, in_block, named, number, unquoted};
+use crate::tree::{Arg, Builder, Id, Kind, LoopForm, Op};
 
 /// A whole file.
 pub(super) fn file<'s>(b: &mut Builder<'s>, root: Syntax<'_>) -> Id {

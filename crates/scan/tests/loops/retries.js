@@ -36,12 +36,6 @@ async function h35(url, n = 3) {
 const again36 = (f, n, d) => f().catch((e) => (n ? wait(d).then(() => again36(f, n - 1, d * 2)) : Promise.reject(e)));
 again36(call, 3, 200);
 
-async function h37() {
-  // expect H37: retry attempts=3 delay=none jitter=none
-  const r = await Array(3).fill(0).reduce((p) => p.catch(() => call()), Promise.reject());
-  return r;
-}
-
 // expect H38: retry attempts=dynamic usual=5 expression=tries+5 delay=constant base=500 jitter=none
 function connect(tries = 0) {
   api((err, v) => {

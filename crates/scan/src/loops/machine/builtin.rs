@@ -37,9 +37,11 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(Some(value));
         }
         match (lower.as_str(), args) {
-            ("fill" | "array" | "list" | "listof" | "arrayof" | "of" | "aslist" | "vec!" | "intarrayof", _)
-                if !args.is_empty() =>
-            {
+            (
+                "fill" | "array" | "list" | "listof" | "arrayof" | "of" | "aslist" | "vec!"
+                | "intarrayof",
+                _,
+            ) if !args.is_empty() => {
                 let mut all = Vec::new();
                 for arg in args.iter().take(256) {
                     all.push(self.eval(arg.value)?);
@@ -135,9 +137,11 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(Some(Value::Num(total)));
         }
         let [arg, ..] = args else { return Ok(None) };
-        let typed = matches!(receiver, "Duration" | "TimeSpan" | "time" | "ChronoDuration" | "TimeDelta");
+        let typed =
+            matches!(receiver, "Duration" | "TimeSpan" | "time" | "ChronoDuration" | "TimeDelta");
         let scale = match lower {
-            "ofseconds" | "from_secs" | "fromseconds" | "from_secs_f64" | "from_secs_f32" | "seconds"
+            "ofseconds" | "from_secs" | "fromseconds" | "from_secs_f64" | "from_secs_f32"
+            | "seconds"
                 if typed =>
             {
                 1000.0
@@ -175,25 +179,65 @@ impl<'s> Machine<'_, '_, 's> {
     ) -> Result<Option<Value>, Exit<'s>> {
         let unit = || Num::between(Num::exact(0.0), Num::exact(1.0));
         let source = receiver.to_ascii_lowercase();
-        let random = ["rand", "rng", "math", "shared", "jitter", "rnd", "current", "r", "fastrand", "secrets", ""]
-            .iter()
-            .any(|known| source == *known)
+        let random = [
+            "rand", "rng", "math", "shared", "jitter", "rnd", "current", "r", "fastrand",
+            "secrets", "",
+        ]
+        .iter()
+        .any(|known| source == *known)
             || source.contains("rand");
         if !random {
             return Ok(None);
         }
         let whole = matches!(
             lower,
-            "randint" | "uniform" | "randrange" | "next" | "nextint" | "nextlong" | "int63n" | "intn" | "int31n"
-                | "int64n" | "gen_range" | "random_range" | "randomint" | "getrandom" | "mt_rand" | "random_int"
-                | "rand" | "randombelow" | "n" | "nextfloat" | "u64" | "u32" | "uint64n" | "uint32n" | "int32n"
-                | "nextdouble" | "random" | "float64" | "float32" | "nextsingle" | "gen" | "f64" | "lcg_value"
-                | "random_number" | "int63" | "int" | "int31"
+            "randint"
+                | "uniform"
+                | "randrange"
+                | "next"
+                | "nextint"
+                | "nextlong"
+                | "int63n"
+                | "intn"
+                | "int31n"
+                | "int64n"
+                | "gen_range"
+                | "random_range"
+                | "randomint"
+                | "getrandom"
+                | "mt_rand"
+                | "random_int"
+                | "rand"
+                | "randombelow"
+                | "n"
+                | "nextfloat"
+                | "u64"
+                | "u32"
+                | "uint64n"
+                | "uint32n"
+                | "int32n"
+                | "nextdouble"
+                | "random"
+                | "float64"
+                | "float32"
+                | "nextsingle"
+                | "gen"
+                | "f64"
+                | "lcg_value"
+                | "random_number"
+                | "int63"
+                | "int"
+                | "int31"
         );
         if !whole || (lower == "n" && source != "rand") || (lower == "int" && source != "rand") {
             return Ok(None);
         }
-        if matches!(lower, "next") && !source.contains("rand") && source != "shared" && source != "rnd" && source != "rng" {
+        if matches!(lower, "next")
+            && !source.contains("rand")
+            && source != "shared"
+            && source != "rnd"
+            && source != "rng"
+        {
             return Ok(None);
         }
         if let [only] = args
@@ -243,27 +287,131 @@ impl<'s> Machine<'_, '_, 's> {
             _ => None,
         };
         let module = of.and_then(|of| tree.last_name(of)).is_some_and(|name| {
-            matches!(name, "math" | "Math" | "cmp" | "np" | "std" | "time" | "Number" | "Duration" | "u64" | "u32"
-                | "Long" | "Integer" | "Double" | "Convert" | "f64" | "TimeSpan")
+            matches!(
+                name,
+                "math"
+                    | "Math"
+                    | "cmp"
+                    | "np"
+                    | "std"
+                    | "time"
+                    | "Number"
+                    | "Duration"
+                    | "u64"
+                    | "u32"
+                    | "Long"
+                    | "Integer"
+                    | "Double"
+                    | "Convert"
+                    | "f64"
+                    | "TimeSpan"
+            )
         });
         let two = matches!(
             lower,
-            "min" | "max" | "pow" | "powi" | "powf" | "coerceatmost" | "coerceatleast" | "mul" | "saturating_mul"
-                | "checked_mul" | "mul_f64" | "saturating_pow" | "checked_pow" | "multipliedby" | "plus" | "add"
-                | "minus" | "sub" | "saturating_add" | "saturating_sub" | "wrapping_add" | "minduration"
-                | "maxduration" | "minof" | "maxof" | "times" | "div" | "isafter" | "isbefore" | "after"
-                | "before" | "plusmillis" | "plusseconds" | "mulf" | "addmilliseconds" | "addseconds" | "minint"
-                | "clamp" | "coercein" | "multiply" | "compareto" | "shl" | "checked_shl" | "exp2"
+            "min"
+                | "max"
+                | "pow"
+                | "powi"
+                | "powf"
+                | "coerceatmost"
+                | "coerceatleast"
+                | "mul"
+                | "saturating_mul"
+                | "checked_mul"
+                | "mul_f64"
+                | "saturating_pow"
+                | "checked_pow"
+                | "multipliedby"
+                | "plus"
+                | "add"
+                | "minus"
+                | "sub"
+                | "saturating_add"
+                | "saturating_sub"
+                | "wrapping_add"
+                | "minduration"
+                | "maxduration"
+                | "minof"
+                | "maxof"
+                | "times"
+                | "div"
+                | "isafter"
+                | "isbefore"
+                | "after"
+                | "before"
+                | "plusmillis"
+                | "plusseconds"
+                | "mulf"
+                | "addmilliseconds"
+                | "addseconds"
+                | "minint"
+                | "clamp"
+                | "coercein"
+                | "multiply"
+                | "compareto"
+                | "shl"
+                | "checked_shl"
+                | "exp2"
         );
         let one = matches!(
             lower,
-            "int" | "float" | "round" | "floor" | "ceil" | "abs" | "number" | "parseint" | "parsefloat" | "int64"
-                | "uint" | "float64" | "uint64" | "uint32" | "int32" | "long" | "double" | "trunc" | "tolong"
-                | "toint" | "todouble" | "as_secs" | "as_millis" | "as_secs_f64" | "tomillis" | "total_seconds"
-                | "toseconds" | "milliseconds" | "seconds" | "to_i" | "to_f" | "zero?" | "abs_diff" | "into"
-                | "unwrap" | "unwrap_or_default" | "from" | "clone" | "u64" | "getseconds" | "float32" | "toint32"
-                | "nanoseconds" | "inwholemilliseconds" | "positive?" | "unixnano" | "gettime" | "valueof" | "succ"
-                | "todoubleorull" | "tofixed" | "exp" | "isnegative" | "iszero" | "unix" | "decimal"
+            "int"
+                | "float"
+                | "round"
+                | "floor"
+                | "ceil"
+                | "abs"
+                | "number"
+                | "parseint"
+                | "parsefloat"
+                | "int64"
+                | "uint"
+                | "float64"
+                | "uint64"
+                | "uint32"
+                | "int32"
+                | "long"
+                | "double"
+                | "trunc"
+                | "tolong"
+                | "toint"
+                | "todouble"
+                | "as_secs"
+                | "as_millis"
+                | "as_secs_f64"
+                | "tomillis"
+                | "total_seconds"
+                | "toseconds"
+                | "milliseconds"
+                | "seconds"
+                | "to_i"
+                | "to_f"
+                | "zero?"
+                | "abs_diff"
+                | "into"
+                | "unwrap"
+                | "unwrap_or_default"
+                | "from"
+                | "clone"
+                | "u64"
+                | "getseconds"
+                | "float32"
+                | "toint32"
+                | "nanoseconds"
+                | "inwholemilliseconds"
+                | "positive?"
+                | "unixnano"
+                | "gettime"
+                | "valueof"
+                | "succ"
+                | "todoubleorull"
+                | "tofixed"
+                | "exp"
+                | "isnegative"
+                | "iszero"
+                | "unix"
+                | "decimal"
         );
         if !two && !one {
             return Ok(None);
@@ -271,7 +419,8 @@ impl<'s> Machine<'_, '_, 's> {
         let mut nums: Vec<(Id, Num)> = Vec::new();
         if let (Some(of), false) = (of, module) {
             let value = self.eval(of)?;
-            let known = value.num().is_some() || (two && value == Value::Unknown && !args.is_empty());
+            let known =
+                value.num().is_some() || (two && value == Value::Unknown && !args.is_empty());
             if !known {
                 return Ok(None);
             }
@@ -307,10 +456,13 @@ impl<'s> Machine<'_, '_, 's> {
         let plain = |scale: f64| Some(Value::Num(Num { duration: false, ..x.map(|v| v / scale) }));
         if x.duration {
             match lower {
-                "as_secs" | "as_secs_f64" | "total_seconds" | "toseconds" | "seconds" | "getseconds" => {
+                "as_secs" | "as_secs_f64" | "total_seconds" | "toseconds" | "seconds"
+                | "getseconds" => {
                     return plain(1000.0);
                 }
-                "as_millis" | "tomillis" | "milliseconds" | "inwholemilliseconds" => return plain(1.0),
+                "as_millis" | "tomillis" | "milliseconds" | "inwholemilliseconds" => {
+                    return plain(1.0);
+                }
                 "nanoseconds" => return plain(1e-6),
                 _ => {}
             }
@@ -341,6 +493,16 @@ impl<'s> Machine<'_, '_, 's> {
                     (false, true) => Some(y),
                     _ => None,
                 };
+                let open = |num: Num| {
+                    let symbol = self.trace.symbols.get(usize::from(num.symbol).wrapping_sub(1));
+                    symbol.is_some_and(|symbol| symbol.usual.is_none())
+                };
+                // A limit that is not known is not reached.
+                match (self.is_fixed(a), self.is_fixed(b)) {
+                    (true, false) if open(x) => return Some(Value::Num(y)),
+                    (false, true) if open(y) => return Some(Value::Num(x)),
+                    _ => {}
+                }
                 let other = if self.is_fixed(a) { y } else { x };
                 let cap = cap.map(|cap| if cap.symbol == 0 { cap.high } else { f64::INFINITY });
                 let mut least = x.min(y, cap);
@@ -352,10 +514,10 @@ impl<'s> Machine<'_, '_, 's> {
             }
             "max" | "coerceatleast" | "maxduration" | "maxof" => x.max(y),
             "pow" | "powi" | "powf" | "saturating_pow" | "checked_pow" => power(x, y),
-            "mul" | "saturating_mul" | "checked_mul" | "mul_f64" | "multipliedby" | "times" | "mulf" | "multiply" => {
-                x.multiply(y)
-            }
-            "plus" | "add" | "saturating_add" | "wrapping_add" | "plusmillis" | "addmilliseconds" => x.add(y),
+            "mul" | "saturating_mul" | "checked_mul" | "mul_f64" | "multipliedby" | "times"
+            | "mulf" | "multiply" => x.multiply(y),
+            "plus" | "add" | "saturating_add" | "wrapping_add" | "plusmillis"
+            | "addmilliseconds" => x.add(y),
             "plusseconds" | "addseconds" => x.add(y.map(|value| value * 1000.0)),
             "minus" | "sub" | "saturating_sub" => x.subtract(y),
             "div" => x.divide(y),
@@ -369,7 +531,11 @@ impl<'s> Machine<'_, '_, 's> {
                     (gap > 0.0 && x.symbol == 0 && y.symbol == 0).then_some(gap)
                 }));
                 let later = matches!(lower, "isafter" | "after");
-                return Some(Value::Bool(if later { x.mid() > y.mid() } else { x.mid() <= y.mid() }));
+                return Some(Value::Bool(if later {
+                    x.mid() > y.mid()
+                } else {
+                    x.mid() <= y.mid()
+                }));
             }
             _ => return None,
         }))
@@ -381,7 +547,10 @@ fn clock(language: Language, receiver: &str, lower: &str, args: usize) -> Option
     let plain = Some(Value::Num(Num { clock: true, ..Num::exact(0.0) }));
     let typed = Some(Value::Num(Num { clock: true, ..Num::ms(0.0) }));
     match (language, lower) {
-        (Language::Python, "time" | "monotonic" | "perf_counter" | "now" | "utcnow" | "process_time") => {
+        (
+            Language::Python,
+            "time" | "monotonic" | "perf_counter" | "now" | "utcnow" | "process_time",
+        ) => {
             if lower == "time" && !matches!(receiver, "time" | "" | "loop") {
                 return None;
             }
@@ -389,8 +558,16 @@ fn clock(language: Language, receiver: &str, lower: &str, args: usize) -> Option
         }
         (Language::Ruby, "now" | "clock_gettime") => plain,
         (Language::Php, "time" | "microtime") => plain,
-        (Language::Go, "now" | "since" | "until") if matches!(receiver, "time" | "clock") || lower == "now" => typed,
-        (Language::JavaScript | Language::TypeScript | Language::Tsx, "now" | "gettime") if args == 0 => plain,
+        (Language::Go, "now" | "since" | "until")
+            if matches!(receiver, "time" | "clock") || lower == "now" =>
+        {
+            typed
+        }
+        (Language::JavaScript | Language::TypeScript | Language::Tsx, "now" | "gettime")
+            if args == 0 =>
+        {
+            plain
+        }
         (Language::Java | Language::Kotlin, "currenttimemillis" | "nanotime") => plain,
         (Language::Java | Language::Kotlin | Language::Rust, "now") if args == 0 => typed,
         (Language::Rust, "elapsed") => typed,

@@ -88,10 +88,12 @@ impl<'s> Machine<'_, '_, 's> {
         if let (Op::Multiply, Value::List(all), Value::Num(times)) = (op, &a, &b) {
             let times = times.low.clamp(0.0, 1000.0) as usize;
             let most = 1024_usize;
-            let out: Vec<Value> = all.iter().cycle().take((all.len() * times).min(most)).cloned().collect();
+            let out: Vec<Value> =
+                all.iter().cycle().take((all.len() * times).min(most)).cloned().collect();
             return Ok(Value::List(out.into()));
         }
-        if a.num().is_none() && b.num().is_none() && !self.countable(left) && !self.countable(right) {
+        if a.num().is_none() && b.num().is_none() && !self.countable(left) && !self.countable(right)
+        {
             return Ok(Value::Unknown);
         }
         let (Some(x), Some(y)) = (self.as_number(left, &a), self.as_number(right, &b)) else {
@@ -114,12 +116,13 @@ impl<'s> Machine<'_, '_, 's> {
             Op::Multiply => x.multiply(y),
             Op::Divide => {
                 let quotient = x.divide(y);
-                let whole = matches!(self.file.language, Language::Go | Language::Java | Language::Rust)
-                    && !x.duration
-                    && !x.random
-                    && x.low.fract() == 0.0
-                    && y.low.fract() == 0.0
-                    && y.low > 1.0;
+                let whole =
+                    matches!(self.file.language, Language::Go | Language::Java | Language::Rust)
+                        && !x.duration
+                        && !x.random
+                        && x.low.fract() == 0.0
+                        && y.low.fract() == 0.0
+                        && y.low > 1.0;
                 if whole { quotient.map(f64::trunc) } else { quotient }
             }
             Op::Remainder => {

@@ -41,115 +41,21 @@ impl<'s> Machine<'_, '_, 's> {
         all.iter().position(|id| match self.tree.kind(*id) {
             Kind::Label(name) => *name == label,
             // A label may hold the statement it names.
-            Kind::Block(inner) | Kind::Other(inner) => inner
-                .first()
-                .is_some_and(|id| matches!(self.tree.kind(*id), Kind::Label(name) if *name == label)),
+            Kind::Block(inner) | Kind::Other(inner) => inner.first().is_some_and(
+                |id| matches!(self.tree.kind(*id), Kind::Label(name) if *name == label),
+            ),
             Kind::Loop { label: Some(name), .. } => *name == label,
             _ => false,
         })
     }
 
-    pub(super) fn branch(
-        &mut self,
-        id: Id,
-        test: Id,
-        then: Id,
-        otherwise: Option<Id>,
-    ) -> Flow<'s> {
+    pub(super) fn branch(&mut self, id: Id, test: Id, then: Id, otherwise: Option<Id>) -> Flow<'s> {
         let truth = self.truth(test)?;
         if self.decide(id, truth, Some(then), otherwise, Some(test)) {
             self.eval(then)
         } else {
             self.maybe(otherwise)
         }
-    }
-
-    /// Which way a question goes.
-    pub(super) fn decide(
-        &mut self,
-        id: Id,
-        truth: Truth,
-        then: Option<Id>,
-        otherwise: Option<Id>,
-        test: Option<Id>,
-    ) -> bool {
-        let about = match truth {
-            Truth::Yes => return true,
-            Truth::No => return false,
-            Truth::Maybe(about) => about,
-        };
-        let mut yes = self.prefers(then, otherwise, about && self.plan.fate == Fate::Good);
-        if let Some(test) = test
-            && !about
-            && words::is_stop(self.tree.source(test))
-            && then.is_some_and(|then| self.leaves(then))
-        {
-            yes = false;
-        }
-        if self.plan.flips.contains(&id) {
-            yes = !yes;
-        }
-        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id) {
-            self.trace.undecided.push((id, yes));
-        }
-        yes
-    }
-
-    /// Whether the first way is the better guess: the one that does not leave (after a success: the
-    /// one that does), or the one in which something is called.
-    fn prefers(&self, then: Option<Id>, otherwise: Option<Id>, leaving: bool) -> bool {
-        let out = |way: Option<Id>| way.is_some_and(|way| self.leaves(way));
-        match (out(then), out(otherwise)) {
-            (true, false) => leaving,
-            (false, true) => !leaving,
-            _ => {
-                let calls = |way: Option<Id>| way.is_some_and(|way| self.has_operation(way));
-                calls(then) || !calls(otherwise)
-            }
-        }
-    }
-
-    /// Whether a piece of code ends by leaving: its last statement raises, returns or breaks.
-    pub(super) fn leaves(&self, id: Id) -> bool {
-        match self.tree.kind(id) {
-            Kind::Break { label: Some("switch"), .. } => false,
-            Kind::Throw(_) | Kind::Break { .. } => true,
-            Kind::Return(value) => {
-                // `return again()` does not give up.
-                !value.is_some_and(|value| self.goes_on(value))
-            }
-            Kind::Propagate(_) => false,
-            Kind::Block(all) => all.last().is_some_and(|last| self.leaves(*last)),
-            Kind::If { then, otherwise: Some(otherwise), .. } => {
-                self.leaves(*then) && self.leaves(*otherwise)
-            }
-            Kind::Call { callee, .. } => {
-                if let Some(path) = self.tree.path(*callee) {
-                    return matches!(
-                        path[..],
-                        ["reject" | "panic" | "exit" | "bail!" | "panic!" | "bail"]
-                            | ["sys" | "os" | "process" | "Promise" | "System", "exit" | "Exit" | "reject"]
-                            | ["CompletableFuture", "failedFuture"]
-                    );
-                }
-                false
-            }
-            Kind::Other(all) => matches!(all[..], [only] if self.leaves(only)),
-            _ => false,
-        }
-    }
-
-    /// Whether the function that calls itself is called, or the operation.
-    fn goes_on(&self, id: Id) -> bool {
-        let tree = self.tree;
-        self.has_operation(id)
-            || self.plan.recursive.is_some_and(|function| {
-                let name = self.file.function_name(function);
-                tree.walk(id).any(|at| match tree.kind(at) {
-                    Kind::Call { callee, .. } => tree.last_name(*callee) == name,
-                    _ => false,
-                })
-            })
     }
 
     pub(super) fn run_loop(
@@ -254,9 +160,11 @@ impl<'s> Machine<'_, '_, 's> {
         };
         *guessed += 1;
         // After a success a loop that asks about it ends; one that is not looked at ends soon.
-        let go = if known && self.plan.fate == Fate::Good { false } else { subject || *guessed <= 2 };
+        let go =
+            if known && self.plan.fate == Fate::Good { false } else { subject || *guessed <= 2 };
         let go = go != self.plan.flips.contains(&id);
-        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id) {
+        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id)
+        {
             self.trace.undecided.push((id, go));
         }
         Ok(go)
@@ -307,7 +215,9 @@ impl<'s> Machine<'_, '_, 's> {
                     return Ok(all.into_iter().enumerate().map(pair).collect());
                 }
             }
-            if let ("rev" | "into_iter" | "iter", Kind::Field { of, .. }) = (name, tree.kind(*callee)) {
+            if let ("rev" | "into_iter" | "iter", Kind::Field { of, .. }) =
+                (name, tree.kind(*callee))
+            {
                 return self.elements(*of, most, subject);
             }
         }
@@ -321,9 +231,9 @@ impl<'s> Machine<'_, '_, 's> {
                 Ok((0..count as usize).map(|at| Value::number(at as f64)).collect())
             }
             value => {
-                let counts = tree
-                    .last_name(over)
-                    .is_some_and(|name| words::about_retry(name) || words::any(name, &["times", "tries"]));
+                let counts = tree.last_name(over).is_some_and(|name| {
+                    words::about_retry(name) || words::any(name, &["times", "tries"])
+                });
                 if counts && let Some(num) = self.as_number(over, &value) {
                     self.bounded_by(num);
                     let count = num.high.clamp(0.0, f64::from(most)) as usize;
@@ -394,7 +304,8 @@ impl<'s> Machine<'_, '_, 's> {
         let Some((_, at)) = best else { return Err(Exit::Throw) };
         let handler = &handlers[at];
         if let Some(name) = handler.name {
-            let value = if self.failing() { Value::Outcome(Part::Error, true) } else { Value::Unknown };
+            let value =
+                if self.failing() { Value::Outcome(Part::Error, true) } else { Value::Unknown };
             self.set_here(name, value);
         }
         if let Some(guard) = handler.guard {
@@ -417,9 +328,9 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     fn jumps(&self, id: Id) -> bool {
-        self.tree.walk_here(id).any(|at| {
-            matches!(self.tree.kind(at), Kind::Again | Kind::Goto(_) | Kind::Continue(_))
-        })
+        self.tree
+            .walk_here(id)
+            .any(|at| matches!(self.tree.kind(at), Kind::Again | Kind::Goto(_) | Kind::Continue(_)))
     }
 
     pub(super) fn notice(&mut self, how: u8) {
@@ -481,7 +392,8 @@ impl<'s> Machine<'_, '_, 's> {
                 (Some(_), Some(sure)) if flipped => Some(sure),
                 (Some(better), Some(sure)) => {
                     // A sure default that goes on is as good.
-                    let keep = !good && !self.leaves(arms[sure].body) && self.leaves(arms[better].body);
+                    let keep =
+                        !good && !self.leaves(arms[sure].body) && self.leaves(arms[better].body);
                     Some(if keep { sure } else { better })
                 }
                 (better, sure) => better.or(sure),
@@ -545,8 +457,13 @@ impl<'s> Machine<'_, '_, 's> {
             }
             let stop = arm.patterns.iter().any(|p| words::is_stop(self.tree.source(*p)));
             let leaves = self.leaves(arm.body);
-            let limit = |p: &Id| words::has(self.tree.source(*p), &["timeout", "deadline", "expire"]);
-            if leaves && timer.is_none() && arm.patterns.iter().any(limit) && self.trace.clock.is_none() {
+            let limit =
+                |p: &Id| words::has(self.tree.source(*p), &["timeout", "deadline", "expire"]);
+            if leaves
+                && timer.is_none()
+                && arm.patterns.iter().any(limit)
+                && self.trace.clock.is_none()
+            {
                 self.trace.clock = Some(None);
             }
             let rank = match (timer.is_some(), leaves, arm.patterns.is_empty()) {

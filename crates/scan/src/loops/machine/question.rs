@@ -139,7 +139,9 @@ impl<'s> Machine<'_, '_, 's> {
             }
             (Value::Rejected, _) | (_, Value::Rejected) => Ok(Truth::Maybe(true)),
             (Value::Null, Value::Null) => Ok(Truth::of(op == Op::Equal || op == Op::AtMost)),
-            (Value::Null, Value::Unknown) | (Value::Unknown, Value::Null) => Ok(Truth::Maybe(false)),
+            (Value::Null, Value::Unknown) | (Value::Unknown, Value::Null) => {
+                Ok(Truth::Maybe(false))
+            }
             (Value::Null, other) | (other, Value::Null) if other.num().is_none() => match op {
                 Op::Equal => Ok(Truth::No),
                 Op::NotEqual => Ok(Truth::Yes),
@@ -192,7 +194,7 @@ impl<'s> Machine<'_, '_, 's> {
         if !(order || equal) {
             return Ok(Truth::Maybe(false));
         }
-        if !one && !(counts(self, left) || counts(self, right)) {
+        if !(one || counts(self, left) || counts(self, right)) {
             return Ok(Truth::Maybe(false));
         }
         let (Some(a), Some(b)) = (self.as_number(left, &a), self.as_number(right, &b)) else {
@@ -285,7 +287,9 @@ impl<'s> Machine<'_, '_, 's> {
             }
             Part::Whole | Part::Flag | Part::Field => {
                 // `run() == 200`: such numbers are codes.
-                if part == Part::Whole && other.num().is_some_and(|num| (200.0..600.0).contains(&num.low)) {
+                if part == Part::Whole
+                    && other.num().is_some_and(|num| (200.0..600.0).contains(&num.low))
+                {
                     return self.status(op, fail, other_id, other);
                 }
                 self.notice(seen::DOMAIN);
@@ -303,9 +307,10 @@ impl<'s> Machine<'_, '_, 's> {
         // A text that is no code is a state of the application: "ready", "done".
         let wordy = match other {
             Value::Text(text) => !text.chars().all(|c| c.is_ascii_digit()),
-            Value::Unknown => {
-                !words::has(text, &["status", "http", "code", "not_found", "too_many", "unavail", "err", "internal"])
-            }
+            Value::Unknown => !words::has(
+                text,
+                &["status", "http", "code", "not_found", "too_many", "unavail", "err", "internal"],
+            ),
             _ => false,
         };
         if wordy && !said_good {
@@ -322,9 +327,9 @@ impl<'s> Machine<'_, '_, 's> {
             Op::Equal | Op::In | Op::NotEqual | Op::NotIn => {
                 let negative = matches!(op, Op::NotEqual | Op::NotIn);
                 let lists_good = match (other, self.tree.kind(other_id)) {
-                    (Value::List(all), _) => all
-                        .iter()
-                        .any(|v| v.num().is_some_and(|n| n.low >= 200.0 && n.low < 300.0)),
+                    (Value::List(all), _) => {
+                        all.iter().any(|v| v.num().is_some_and(|n| n.low >= 200.0 && n.low < 300.0))
+                    }
                     _ => said_good,
                 };
                 if lists_good {
