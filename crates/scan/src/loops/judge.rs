@@ -373,6 +373,11 @@ fn kind_of(
         let conflict = words::has(&context.text, &["conflict", "version", "expected", "etag"]);
         return conflict.then_some(PolicyKind::Conflict);
     }
+    // Spinning on shared memory, or after a signal.
+    let spins = ["steal", "compare_exchange", "interrupted", "eintr", "atomic", "ordering::"];
+    if endless && !waits && words::has(&context.text, &spins) {
+        return None;
+    }
     if words::has(
         &context.text,
         &["watcherror", "optimisticlock", "staledata", "stalestate", "concurrencyexception"],

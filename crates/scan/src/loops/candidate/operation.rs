@@ -14,6 +14,12 @@ pub(super) fn derived<'s>(
     mut vars: HashSet<&'s str>,
 ) -> HashSet<&'s str> {
     let tree = file.tree;
+    // What is made of an element is data; what is done with a counter may be the operation.
+    let elements = matches!(
+        tree.kind(within),
+        Kind::Loop { form: LoopForm::Each { over, .. }, .. }
+            if !matches!(tree.kind(*over), Kind::Range { .. } | Kind::Name(_))
+    );
     for _ in 0..2 {
         let mut more = Vec::new();
         for at in tree.walk(within) {
@@ -44,9 +50,10 @@ pub(super) fn derived<'s>(
                 && !words::any(name, words::WAITS)
                 && !words::has(name, &["msg", "message", "log", "last", "is_final"])
                 && mentions(file, value, &vars)
-                && !tree
-                    .walk(value)
-                    .any(|at| matches!(tree.kind(at), Kind::Call { .. }) && !pure(file, at))
+                && (elements
+                    || !tree
+                        .walk(value)
+                        .any(|at| matches!(tree.kind(at), Kind::Call { .. }) && !pure(file, at)))
             {
                 more.push(name);
             }

@@ -15,10 +15,20 @@ pub(super) fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
     let tree = file.tree;
     let mut groups: HashMap<String, Vec<Id>> = HashMap::new();
     let mut order = Vec::new();
+    // Few names are called twice in a function: only their texts are compared.
+    let mut names: HashMap<&str, u32> = HashMap::new();
+    for call in tree.walk_here(body) {
+        if let Kind::Call { callee, .. } = tree.kind(call) {
+            *names.entry(tree.last_name(*callee).unwrap_or_default()).or_default() += 1;
+        }
+    }
     for call in tree.walk_here(body) {
         let Kind::Call { callee, new, .. } = tree.kind(call) else { continue };
         if order.len() > 400 {
             break;
+        }
+        if names.get(tree.last_name(*callee).unwrap_or_default()).is_none_or(|count| *count < 2) {
+            continue;
         }
         if !may_be_operation(file, call, *callee, *new) {
             continue;
@@ -51,7 +61,7 @@ pub(super) fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
         if guarded(file, calls[0]) || changed(file, body, calls[0], calls[1]) {
             continue;
         }
-        if !file.in_handler(calls[1]) && kept(file, calls[0]) != kept(file, calls[1]) {
+        if !(file.in_handler(calls[1]) || kept(file, calls[0]) && kept(file, calls[1])) {
             continue;
         }
         out.push(Candidate {
@@ -141,6 +151,7 @@ fn kept(file: &File<'_, '_>, call: Id) -> bool {
         match tree.kind(up) {
             Kind::Let { value: Some(value), .. } => return *value == inner,
             Kind::Assign { value, .. } => return *value == inner,
+            Kind::Return(_) => return true,
             Kind::Await(_) | Kind::Propagate(_) => {}
             _ => return false,
         }
