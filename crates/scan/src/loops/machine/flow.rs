@@ -459,11 +459,7 @@ impl<'s> Machine<'_, '_, 's> {
             let leaves = self.leaves(arm.body);
             let limit =
                 |p: &Id| words::has(self.tree.source(*p), &["timeout", "deadline", "expire"]);
-            if leaves
-                && timer.is_none()
-                && arm.patterns.iter().any(limit)
-                && self.trace.clock.is_none()
-            {
+            if leaves && arm.patterns.iter().any(limit) && self.trace.clock.is_none() {
                 self.trace.clock = Some(None);
             }
             let rank = match (timer.is_some(), leaves, arm.patterns.is_empty()) {
