@@ -127,7 +127,7 @@ fn judge_group(
         || (trace.cut == Some(Cut::Steps) && trace.calls > 20);
     let (attempts, depends) = count(file, &plan, &trace, endless, budget);
     let context = Context::new(file, candidate, group);
-    let kind = kind_of(&context, &trace, leaves, domain, endless, attempts)?;
+    let kind = kind_of(&context, &trace, leaves, domain, endless)?;
     let rank = rank(file, &context, group, &trace);
     let confidence = confidence(&context, &trace, endless);
     if plan.bump != 0.0 && !endless {
@@ -349,11 +349,9 @@ fn kind_of(
     leaves: bool,
     domain: bool,
     endless: bool,
-    attempts: Option<u32>,
 ) -> Option<PolicyKind> {
     let strong = trace.seen & (seen::CAUGHT | seen::ERROR | seen::STATUS | seen::FLAG) != 0;
     let waits = trace.waits.iter().any(|wait| wait.after > 0);
-    let _ = attempts;
     if !leaves {
         // Success goes on: a stream that is opened again, or no retry at all.
         let stream = words::is_stream(&context.last) || words::is_stream(&context.function);

@@ -10,7 +10,6 @@ impl<'s> Machine<'_, '_, 's> {
     /// A call of something that is known everywhere; `None` if it is not.
     pub(super) fn builtin(
         &mut self,
-        id: Id,
         path: &[&'s str],
         callee: Id,
         args: &'_ [Arg<'s>],
@@ -33,7 +32,7 @@ impl<'s> Machine<'_, '_, 's> {
         if let Some(value) = self.chance(&lower, receiver, args)? {
             return Ok(Some(value));
         }
-        if let Some(value) = self.mathematics(id, &lower, callee, args)? {
+        if let Some(value) = self.mathematics(&lower, callee, args)? {
             return Ok(Some(value));
         }
         match (lower.as_str(), args) {
@@ -276,7 +275,6 @@ impl<'s> Machine<'_, '_, 's> {
 
     fn mathematics(
         &mut self,
-        id: Id,
         lower: &str,
         callee: Id,
         args: &'_ [Arg<'s>],
@@ -440,7 +438,6 @@ impl<'s> Machine<'_, '_, 's> {
                 None => return Ok(None),
             }
         }
-        let _ = id;
         Ok(match nums[..] {
             [(_, x)] if one => self.of_one(lower, x),
             [a, b] if two => self.of_two(lower, a, b),

@@ -5,7 +5,7 @@ use super::super::words::{self, Sleep};
 use super::names::is_retry_after;
 use super::{Cut, ENDLESS, Exit, Fate, Flow, Frame, Machine, seen};
 use crate::language::Language;
-use crate::tree::{Arg, Id, Kind, Op};
+use crate::tree::{Arg, Id, Kind};
 
 /// Functions of the file are followed so deep, unless they are the one that calls itself.
 const DEEPEST_CALLS: u32 = 64;
@@ -73,7 +73,7 @@ impl<'s> Machine<'_, '_, 's> {
         if let Some(value) = self.dictionary(last, *callee, args)? {
             return Ok(value);
         }
-        if let Some(value) = self.builtin(id, &path, *callee, args)? {
+        if let Some(value) = self.builtin(&path, *callee, args)? {
             return Ok(value);
         }
         self.other(id, *callee, args)
@@ -407,7 +407,6 @@ impl<'s> Machine<'_, '_, 's> {
         let [value, pattern, ..] = args else { return Ok(None) };
         let found = self.eval(value.value)?;
         let fits = self.matches(value.value, &found, pattern.value)?;
-        let _ = Op::Matches;
         Ok(Some(fits.value()))
     }
 }

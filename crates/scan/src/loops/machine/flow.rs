@@ -442,7 +442,7 @@ impl<'s> Machine<'_, '_, 's> {
             _ => self.tree.source(*pattern).contains("<-"),
         };
         if !arms.iter().any(|arm| arm.patterns.iter().any(comms)) {
-            return self.conditions(id, arms);
+            return self.conditions(arms);
         }
         let mut best: Option<(u8, usize, Option<Num>)> = None;
         for (at, arm) in arms.iter().enumerate() {
@@ -484,7 +484,7 @@ impl<'s> Machine<'_, '_, 's> {
         }
     }
 
-    fn conditions(&mut self, id: Id, arms: &'_ [Arm]) -> Flow<'s> {
+    fn conditions(&mut self, arms: &'_ [Arm]) -> Flow<'s> {
         for (at, arm) in arms.iter().enumerate() {
             let mut fits = arm.patterns.is_empty();
             for pattern in &arm.patterns {
@@ -499,7 +499,6 @@ impl<'s> Machine<'_, '_, 's> {
                 };
             }
         }
-        let _ = id;
         Ok(Value::Null)
     }
 }
