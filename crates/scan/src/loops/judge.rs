@@ -275,6 +275,10 @@ fn count(
     if other.calls == trace.calls {
         return (Some(usual), None);
     }
+    // A counter that begins at a default: the more it begins with, the fewer are left.
+    if other.calls < trace.calls && trace.symbols.iter().any(|symbol| symbol.usual.is_some()) {
+        return (Some(usual), None);
+    }
     let symbol = trace.bounds[0];
     let extra = trace
         .symbols

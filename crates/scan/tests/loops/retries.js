@@ -36,7 +36,7 @@ async function h35(url, n = 3) {
 const again36 = (f, n, d) => f().catch((e) => (n ? wait(d).then(() => again36(f, n - 1, d * 2)) : Promise.reject(e)));
 again36(call, 3, 200);
 
-// expect H38: retry attempts=dynamic usual=5 expression=tries+5 delay=constant base=500 jitter=none
+// expect H38: retry attempts=5 delay=constant base=500 jitter=none
 function connect(tries = 0) {
   api((err, v) => {
     if (!err) return done(v);
