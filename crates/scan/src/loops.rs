@@ -24,7 +24,7 @@ use candidate::Shape;
 use judge::Budget;
 
 /// The most steps of all runs in one file: half a second's work.
-const STEPS_PER_FILE: u64 = 4_000_000;
+const STEPS_PER_FILE: u64 = 2_000_000;
 /// The most findings of one file.
 const MOST_FINDINGS: usize = 200;
 

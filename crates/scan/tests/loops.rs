@@ -2,6 +2,8 @@
 //! `tests/loops/`. The comment before each says what must be found:
 //! `expect NAME: KIND[|KIND] attempts=… delay=… base=… …`. What has no such comment is no retry.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what is wrong by panicking")]
+
 use std::fmt::Write;
 use std::path::Path;
 

@@ -1,11 +1,16 @@
 //! What may be a retry: loops, functions that call themselves, jumps backward, the same call
 //! twice. And in each, which calls may be the operation.
 
-use std::collections::{HashMap, HashSet};
+mod operation;
+mod repeat;
+
+use std::collections::HashSet;
 
 use super::file::File;
-use super::words;
 use crate::tree::{Id, Kind, LoopForm};
+
+use operation::{derived, may_be_operation, operations};
+use repeat::repeats;
 
 /// The form of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +23,7 @@ pub(super) enum Shape {
     Again,
     Goto,
     Repeat,
+    Iterator,
 }
 
 impl Shape {
@@ -31,6 +37,7 @@ impl Shape {
             Self::Again => "retry-keyword",
             Self::Goto => "goto",
             Self::Repeat => "repeated-once",
+            Self::Iterator => "lazy-iterator",
         }
     }
 }
@@ -53,8 +60,6 @@ pub(super) struct Candidate {
 
 /// More calls than this in one place are not looked at.
 const MOST_GROUPS: usize = 10;
-/// More functions than this with the same call twice are not looked at.
-const MOST_REPEATS: usize = 24;
 
 /// All candidates of a file, the inner ones first.
 pub(super) fn all(file: &File<'_, '_>) -> Vec<Candidate> {
@@ -79,9 +84,34 @@ pub(super) fn all(file: &File<'_, '_>) -> Vec<Candidate> {
                     });
                 }
             }
-            Kind::Block(all) => out.extend(gotos(file, all)),
+            Kind::Block(all) => out.extend(gotos(file, id, all)),
             Kind::Function { body, .. } => {
                 out.extend(repeats(file, *body));
+            }
+            Kind::Call { callee, args, .. } if args.len() == 1 => {
+                if let Kind::Field { of, name: "find_map" | "any" | "find" | "some" } =
+                    tree.kind(*callee)
+                    && matches!(tree.kind(*of), Kind::Range { .. })
+                    && let Some(entry) = statement(file, id)
+                {
+                    let mut groups = Vec::new();
+                    for call in tree.walk(args[0].value) {
+                        if let Kind::Call { callee, new, .. } = tree.kind(call)
+                            && may_be_operation(file, call, *callee, *new)
+                        {
+                            groups.push(vec![call]);
+                        }
+                    }
+                    groups.truncate(MOST_GROUPS);
+                    out.push(Candidate {
+                        shape: Shape::Iterator,
+                        entry,
+                        subject: None,
+                        recursive: None,
+                        place: id,
+                        groups,
+                    });
+                }
             }
             _ => {}
         }
@@ -131,211 +161,21 @@ fn a_loop(file: &File<'_, '_>, id: Id, form: &LoopForm) -> Option<Candidate> {
     })
 }
 
-/// The names that hold something made of these names.
-fn derived<'s>(file: &File<'_, 's>, within: Id, mut vars: HashSet<&'s str>) -> HashSet<&'s str> {
-    let tree = file.tree;
-    if vars.is_empty() {
-        return vars;
-    }
-    for _ in 0..2 {
-        let mut more = Vec::new();
-        for at in tree.walk(within) {
-            let (target, value) = match tree.kind(at) {
-                Kind::Let { target, value: Some(value), .. } => (*target, *value),
-                Kind::Assign { target, value, .. } => (*target, *value),
-                _ => continue,
-            };
-            // What a counter makes for waiting or for a text is no data.
-            if let Some(name) = tree.last_name(target)
-                && !vars.contains(name)
-                && !words::any(name, words::WAITS)
-                && !words::has(name, &["msg", "message", "log", "last", "is_final"])
-                && mentions(file, value, &vars)
-                && !tree
-                    .walk(value)
-                    .any(|at| matches!(tree.kind(at), Kind::Call { .. }) && !pure(file, at))
-            {
-                more.push(name);
-            }
-        }
-        vars.extend(more);
-    }
-    vars
-}
-
-fn mentions(file: &File<'_, '_>, id: Id, vars: &HashSet<&str>) -> bool {
-    file.tree.walk(id).any(|at| match file.tree.kind(at) {
-        Kind::Name(name) => vars.contains(name) && !words::about_retry(name),
-        _ => false,
-    })
-}
-
-fn pure(file: &File<'_, '_>, call: Id) -> bool {
-    let Kind::Call { callee, .. } = file.tree.kind(call) else { return true };
-    let last = file.tree.last_name(*callee).unwrap_or_default();
-    let path = file.tree.path(*callee).unwrap_or_default();
-    words::is_pure(&path, last) || words::sleep(file.language, &path, last).is_some()
-}
-
-/// The calls in a place that may be the operation, in groups of the same callee.
-fn operations(
-    file: &File<'_, '_>,
-    within: Id,
-    vars: &HashSet<&str>,
-    subject: Option<Id>,
-) -> Vec<Vec<Id>> {
-    let tree = file.tree;
-    let mut groups: Vec<(String, Vec<Id>)> = Vec::new();
-    let mut seen = 0;
-    for call in tree.walk(within) {
-        let Kind::Call { callee, args, new } = tree.kind(call) else { continue };
-        seen += 1;
-        if seen > 400 {
-            break;
-        }
-        if !may_be_operation(file, call, *callee, *new) {
-            continue;
-        }
-        // The rounds of an inner loop are not those of this one.
-        if let Some(subject) = subject {
-            let inner = tree
-                .ancestors(call)
-                .take_while(|up| *up != subject)
-                .any(|up| matches!(tree.kind(up), Kind::Loop { .. }));
-            if inner || in_head(file, subject, call) {
-                continue;
-            }
-        }
-        let data =
-            mentions(file, *callee, vars) || args.iter().any(|arg| mentions(file, arg.value, vars));
-        if data {
-            continue;
-        }
-        let key = file.squeezed(*callee);
-        match groups.iter().position(|(known, _)| *known == key) {
-            Some(at) => groups[at].1.push(call),
-            None if groups.len() < MOST_GROUPS => groups.push((key, vec![call])),
-            None => {}
-        }
-    }
-    // The same call before or after the loop is an attempt too.
-    if let Some(subject) = subject {
-        let home = tree.function_of(subject);
-        for (_, calls) in &mut groups {
-            let text = file.squeezed(calls[0]);
-            let Kind::Call { callee, .. } = tree.kind(calls[0]) else { continue };
-            let Some(name) = tree.last_name(*callee) else { continue };
-            for other in file.calls(name) {
-                if !calls.contains(other)
-                    && tree.function_of(*other) == home
-                    && !file.within(*other, subject)
-                    && file.squeezed(*other) == text
-                    && home.is_some()
-                {
-                    calls.push(*other);
-                }
-            }
-        }
-    }
-    groups.into_iter().map(|(_, calls)| calls).collect()
-}
-
-/// Whether a call stands where a loop says what it goes through.
-fn in_head(file: &File<'_, '_>, subject: Id, call: Id) -> bool {
-    match file.tree.kind(subject) {
-        Kind::Loop { form: LoopForm::Each { over, .. }, .. } => file.within(call, *over),
-        Kind::Loop { form: LoopForm::Counted { init: Some(init), .. }, .. } => {
-            file.within(call, *init)
-        }
-        _ => false,
-    }
-}
-
-fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: bool) -> bool {
-    let tree = file.tree;
-    let Some(last) = tree.last_name(callee) else { return false };
-    if new && !words::has(last, &["socket", "connection", "client"]) {
-        return false;
-    }
-    if last.ends_with('!') && !matches!(last, "query!" | "query_as!" | "query_scalar!") {
-        return false;
-    }
-    let path = tree.path(callee).unwrap_or_else(|| vec!["", last]);
-    let result = matches!(last, "resolve" | "reject" | "callback" | "cb" | "done" | "setTimeout");
-    if result || words::schedules(last) || words::timer(&path) {
-        return false;
-    }
-    if words::is_pure(&path, last) || words::sleep(file.language, &path, last).is_some() {
-        return false;
-    }
-    // What is part of a longer call is not the operation: of `a.b().c()` it is the whole.
-    if let Some(up) = tree.parent(call)
-        && matches!(tree.kind(up), Kind::Field { of, .. } if *of == call)
-        && let Some(outer) = tree.parent(up)
-        && let Kind::Call { callee, .. } = tree.kind(outer)
-        && *callee == up
-    {
-        let name = tree.last_name(up).unwrap_or_default();
-        let chain = matches!(
-            name,
-            "then"
-                | "catch"
-                | "exceptionally"
-                | "exceptionallyCompose"
-                | "thenCompose"
-                | "thenApply"
-                | "finally"
-                | "is_ok"
-                | "is_err"
-                | "ok"
-                | "unwrap"
-                | "map_err"
-                | "handle"
-                | "whenComplete"
-                | "close"
-                | "with_context"
-                | "context"
-                | "await"
-                | "ok_or"
-                | "ok_or_else"
-                | "raise_for_status"
-                | "json"
-                | "ConfigureAwait"
-                | "expect"
-                | "into_inner"
-                | "status"
-                | "text"
-                | "body"
-                | "isSuccessful"
-                | "get"
-                | "join"
-                | "and_then"
-        );
-        return chain || words::is_pure(&[], name);
-    }
-    // What only makes an argument of a call: `send(build(x))` may be both.
-    true
-}
-
-fn gotos(file: &File<'_, '_>, all: &[Id]) -> Option<Candidate> {
+fn gotos(file: &File<'_, '_>, block: Id, all: &[Id]) -> Option<Candidate> {
     let tree = file.tree;
     let (at, label) = all.iter().enumerate().find_map(|(at, id)| match tree.kind(*id) {
         Kind::Label(name) => Some((at, *name)),
         _ => None,
     })?;
-    let last = all.last()?;
     let back = all[at..].iter().any(|id| {
         tree.walk(*id).any(|one| matches!(tree.kind(one), Kind::Goto(to) if *to == label))
     });
     if !back {
         return None;
     }
-    let mut groups: Vec<Vec<Id>> = Vec::new();
-    for id in &all[at..] {
-        groups.extend(operations(file, *id, &HashSet::new(), None));
-    }
-    groups.truncate(MOST_GROUPS);
-    let _ = last;
+    let start = tree.span(all[at]).start;
+    let mut groups = operations(file, block, &HashSet::new(), None);
+    groups.retain(|calls| calls.iter().all(|call| tree.span(*call).start >= start));
     Some(Candidate {
         shape: Shape::Goto,
         entry: all[at],
@@ -408,45 +248,6 @@ fn own_call(file: &File<'_, '_>, call: Id, function: Id) -> bool {
         }
         _ => false,
     }
-}
-
-/// The same call, argument by argument, more than once in a function.
-fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
-    let tree = file.tree;
-    let mut groups: HashMap<String, Vec<Id>> = HashMap::new();
-    let mut order = Vec::new();
-    for call in tree.walk_here(body) {
-        let Kind::Call { callee, new, .. } = tree.kind(call) else { continue };
-        if order.len() > 400 {
-            break;
-        }
-        if !may_be_operation(file, call, *callee, *new) {
-            continue;
-        }
-        let key = file.squeezed(call);
-        let known = groups.entry(key.clone()).or_default();
-        if known.is_empty() {
-            order.push(key);
-        }
-        known.push(call);
-    }
-    let mut out = Vec::new();
-    for key in order {
-        let Some(calls) = groups.remove(&key) else { continue };
-        if calls.len() < 2 || calls.len() > 6 || out.len() >= MOST_REPEATS {
-            continue;
-        }
-        let Some(entry) = statement(file, calls[0]) else { continue };
-        out.push(Candidate {
-            shape: Shape::Repeat,
-            entry,
-            subject: None,
-            recursive: None,
-            place: entry,
-            groups: vec![calls],
-        });
-    }
-    out
 }
 
 /// The statement that a call stands in.

@@ -15,7 +15,16 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
     let trace = &verdict.failing;
     let schedule = schedule::of(file, trace, verdict.attempts.is_none());
     let mut notes = schedule.notes;
-    let attempts = attempts(verdict);
+    let mut attempts = attempts(verdict);
+    if attempts == Attempts::Infinite && trace.clock == Some(None) {
+        // It ends at a time that is not known.
+        attempts = Attempts::Dynamic {
+            expression: "as many as the time allows".to_owned(),
+            low: Some(1),
+            high: None,
+            usual: None,
+        };
+    }
     let place = place(file, candidate, verdict);
     let operation = verdict.ops[0];
     let (mut retries_on, mut catches_all) = (Vec::new(), false);

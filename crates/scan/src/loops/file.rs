@@ -134,6 +134,21 @@ impl<'t, 's> File<'t, 's> {
         inner == outer || self.tree.ancestors(inner).any(|up| up == outer)
     }
 
+    /// Whether something stands in a handler.
+    pub(super) fn in_handler(&self, id: Id) -> bool {
+        let mut inner = id;
+        for up in self.tree.ancestors(id) {
+            match self.tree.kind(up) {
+                Kind::Try { handlers, .. } if handlers.iter().any(|h| h.body == inner) => {
+                    return true;
+                }
+                Kind::Function { .. } => return false,
+                _ => inner = up,
+            }
+        }
+        false
+    }
+
     /// The name of a function, also of a closure that is given one.
     pub(super) fn function_name(&self, function: Id) -> Option<&'s str> {
         if let Kind::Function { name: Some(name), .. } = self.tree.kind(function) {

@@ -12,7 +12,7 @@ use crate::policy::{Confidence, Kind as PolicyKind};
 use crate::tree::{Id, Kind};
 
 /// Steps of one run.
-const STEPS: u32 = 60_000;
+const STEPS: u32 = 50_000;
 /// Decisions that are turned around one at a time.
 const FLIPS: usize = 6;
 
@@ -85,7 +85,8 @@ fn judge_group(
     budget: &mut Budget,
 ) -> Option<Verdict> {
     let fates: &[Fate] = match file.language {
-        Language::Go | Language::Rust => &[Fate::Bad],
+        Language::Go => &[Fate::Bad],
+        Language::Rust => &[Fate::Bad, Fate::Said],
         _ => &[Fate::Throws, Fate::Bad],
     };
     let mut plan = Plan {
@@ -126,7 +127,7 @@ fn judge_group(
         || (trace.cut == Some(Cut::Steps) && trace.calls > 20);
     let (attempts, depends) = count(file, &plan, &trace, endless, budget);
     let context = Context::new(file, candidate, group);
-    let kind = kind_of(&context, &trace, leaves, domain, endless, attempts)?;
+    let kind = kind_of(&context, &trace, leaves, domain, endless)?;
     let rank = rank(file, &context, group, &trace);
     let confidence = confidence(&context, &trace, endless);
     if plan.bump != 0.0 && !endless {
@@ -232,6 +233,18 @@ fn succeeding(
             return (true, true);
         }
     }
+    // Where it is known inside that it went well, the loop's own condition asks for it.
+    let subject = candidate.subject.filter(|_| failing.fate == Fate::Throws);
+    let Some(subject) = subject else { return (false, domain) };
+    for (id, _) in trace.undecided.iter().take(FLIPS) {
+        let mut turned = plan.clone();
+        turned.flips.insert(*id);
+        turned.flips.insert(subject);
+        let trace = run(file, &turned, budget);
+        if done(&trace) {
+            return (true, true);
+        }
+    }
     (false, domain)
 }
 
@@ -262,6 +275,10 @@ fn count(
     if other.calls == trace.calls {
         return (Some(usual), None);
     }
+    // A counter that begins at a default: the more it begins with, the fewer are left.
+    if other.calls < trace.calls && trace.symbols.iter().any(|symbol| symbol.usual.is_some()) {
+        return (Some(usual), None);
+    }
     let symbol = trace.bounds[0];
     let extra = trace
         .symbols
@@ -281,7 +298,8 @@ struct Context {
     function: String,
     shape: Shape,
     parameter: bool,
-    thrown_away: bool,
+    /// The result is closed at once: only whether there is one mattered.
+    closed: bool,
 }
 
 impl Context {
@@ -309,9 +327,9 @@ impl Context {
                 .any(|params| params.iter().any(|param| param.name == *name)),
             _ => false,
         };
-        let thrown_away = tree.parent(call).is_some_and(|up| {
-            tree.last_name(up) == Some("close") || matches!(tree.kind(up), Kind::Block(_))
-        });
+        let closed = tree
+            .parent(call)
+            .is_some_and(|up| matches!(tree.kind(up), Kind::Field { name: "close", .. }));
         Self {
             text: tree.source(candidate.place).chars().take(4000).collect(),
             last,
@@ -319,7 +337,7 @@ impl Context {
             function,
             shape: candidate.shape,
             parameter,
-            thrown_away,
+            closed,
         }
     }
 
@@ -335,11 +353,9 @@ fn kind_of(
     leaves: bool,
     domain: bool,
     endless: bool,
-    attempts: Option<u32>,
 ) -> Option<PolicyKind> {
     let strong = trace.seen & (seen::CAUGHT | seen::ERROR | seen::STATUS | seen::FLAG) != 0;
     let waits = trace.waits.iter().any(|wait| wait.after > 0);
-    let _ = attempts;
     if !leaves {
         // Success goes on: a stream that is opened again, or no retry at all.
         let stream = words::is_stream(&context.last) || words::is_stream(&context.function);
@@ -351,12 +367,36 @@ fn kind_of(
     if interrupted && !waits && !context.named() {
         return None;
     }
+    if trace.collection && !(context.named() && waits) {
+        return None;
+    }
+    // Again and again at once, with nothing that says so: it looks for something.
+    if endless && !waits && !context.named() && trace.clock.is_none() {
+        let conflict = words::has(&context.text, &["conflict", "version", "expected", "etag"]);
+        return conflict.then_some(PolicyKind::Conflict);
+    }
+    // Spinning on shared memory, or after a signal.
+    let spins = ["steal", "compare_exchange", "interrupted", "eintr", "atomic", "ordering::"];
+    if endless && !waits && words::has(&context.text, &spins) {
+        return None;
+    }
+    if words::has(
+        &context.text,
+        &["watcherror", "optimisticlock", "staledata", "stalestate", "concurrencyexception"],
+    ) {
+        return Some(PolicyKind::Conflict);
+    }
     let question = words::is_question(&context.last);
     let consuming = words::is_consuming(&context.last);
     if consuming && !context.named() && !waits {
         return None;
     }
-    if !strong {
+    if !strong && context.shape == Shape::Repeat && (question || !context.named()) {
+        return None;
+    }
+    let told = context.shape == Shape::Repeat && trace.seen & seen::DOMAIN != 0;
+    let told = told || (context.shape == Shape::Iterator && trace.seen & seen::FALSY != 0);
+    if !strong && !told {
         if trace.seen & seen::FALSY == 0 {
             return None;
         }
@@ -378,7 +418,7 @@ fn kind_of(
     if probe && waits && !context.parameter {
         return Some(PolicyKind::WaitForReady);
     }
-    if context.thrown_away && waits && context.call.contains(".close") {
+    if context.closed && waits {
         return Some(PolicyKind::WaitForReady);
     }
     if domain && question && !context.named() {

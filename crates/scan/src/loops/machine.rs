@@ -8,19 +8,25 @@
 
 mod builtin;
 mod call;
+mod decision;
 mod expression;
 mod flow;
+mod later;
 mod names;
 mod question;
+mod written;
 
 use std::collections::{HashMap, HashSet};
 
 use super::file::File;
-use super::value::{Num, Value};
+use super::value::{Num, Part, Value};
 use crate::tree::{Id, Kind, Tree};
 
 /// More calls than this are taken for endless.
 pub(super) const ENDLESS: u32 = 1000;
+
+/// And these many, if nothing is counted.
+const ENDLESS_UNCOUNTED: u32 = 40;
 
 /// How the operation behaves in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +35,8 @@ pub(super) enum Fate {
     Throws,
     /// It gives a bad result.
     Bad,
+    /// It goes well, and its answer says that it did not: `resp.errors`.
+    Said,
     /// It goes well.
     Good,
 }
@@ -131,8 +139,10 @@ pub(super) struct Trace {
     pub(super) bounds: Vec<u16>,
     /// Whether the run ended by raising.
     pub(super) raised: bool,
-    /// Whether a decision that let go was about what only the application understands.
-    pub(super) domain_exit: bool,
+    /// Whether numbers were compared: without, nothing counts the rounds.
+    pub(super) counted: bool,
+    /// Whether a loop went through a collection that is not known.
+    pub(super) collection: bool,
     /// Rounds of the loop that is looked at in which the operation was called.
     pub(super) rounds: u32,
 }
@@ -154,7 +164,6 @@ pub(super) type Flow<'s> = Result<Value, Exit<'s>>;
 struct Frame<'s> {
     vars: HashMap<&'s str, Value>,
     parent: Option<usize>,
-    function: Option<Id>,
 }
 
 /// The interpreter.
@@ -186,7 +195,7 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             file,
             tree: file.tree,
             plan,
-            frames: vec![Frame { vars: HashMap::new(), parent: None, function: None }],
+            frames: vec![Frame { vars: HashMap::new(), parent: None }],
             current: 0,
             heap: HashMap::new(),
             trace: Trace::default(),
@@ -209,12 +218,17 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             };
             return self.invoke(function, args, 0);
         }
-        let home = self.tree.function_of(self.plan.entry);
-        self.frames.push(Frame { vars: HashMap::new(), parent: Some(0), function: home });
+        self.frames.push(Frame { vars: HashMap::new(), parent: Some(0) });
         self.current = 1;
         // From the statement outward, so that what follows it in each block is run too.
         let mut inner = self.plan.entry;
         let mut end = self.eval(inner);
+        // What comes after matters only if the operation is called there too.
+        if self.plan.subject == Some(inner)
+            && self.plan.ops.iter().all(|op| self.file.within(*op, inner))
+        {
+            return end;
+        }
         let ups: Vec<Id> = self.tree.ancestors(inner).collect();
         for up in ups {
             if end == Err(Exit::Cut) || self.trace.cut.is_some() {
@@ -238,11 +252,7 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
                         };
                     }
                 }
-                Kind::Try { .. } => {
-                    if end == Err(Exit::Throw) {
-                        end = self.caught(up, inner);
-                    }
-                }
+                Kind::Try { .. } if end == Err(Exit::Throw) => end = self.caught(up, inner),
                 _ => {}
             }
             inner = up;
@@ -299,6 +309,9 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
                 other => Ok(other),
             },
             Kind::Propagate(of) => match self.eval(*of)? {
+                Value::Outcome(_, true) if self.plan.fate == Fate::Said => {
+                    Ok(Value::Outcome(Part::Whole, true))
+                }
                 Value::Outcome(_, true) | Value::Rejected => Err(Exit::Throw),
                 other => Ok(other),
             },

@@ -110,9 +110,11 @@ fn waited(trace: &Trace, after: u32) -> Num {
 
 /// A value without the noise of floating point.
 fn clean(value: f64) -> f64 {
-    let rounded = (value * 1e6).round() / 1e6;
-    let near = rounded.round();
-    if (rounded - near).abs() < 1e-5 { near } else { rounded }
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let scale = 10_f64.powi(11 - value.abs().log10().ceil().clamp(-300.0, 300.0) as i32);
+    (value * scale).round() / scale
 }
 
 /// How the waits are spread, and what they would be without.
@@ -127,7 +129,7 @@ fn spread(samples: &[Num]) -> (Jitter, Vec<f64>) {
         return (Jitter::Decorrelated, of(&|num| num.low));
     }
     let all = |f: &dyn Fn(&Num) -> bool| random.iter().all(|num| f(num));
-    let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.abs().max(1.0);
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.abs().max(a.abs());
     if all(&|num| num.low <= 0.0) {
         return (Jitter::Full, of(&|num| num.high));
     }
@@ -179,7 +181,7 @@ fn near_double(mid: f64, low: f64) -> bool {
 
 /// How a row of waits grows.
 fn growth(file: &File<'_, '_>, all: &[f64], waits: &[Id]) -> DelayKind {
-    let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().max(b.abs()).max(1.0);
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().max(b.abs());
     // Where a cap holds them they say nothing.
     let mut open = all.len();
     while open > 2 && near(all[open - 1], all[open - 2]) {
@@ -271,7 +273,8 @@ fn written_growth(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
                     Kind::Name(name) if !names.contains(name) => {
                         names.push(name);
                         for place in file.assigned(name) {
-                            if file.tree.function_of(*place) != file.tree.function_of(*wait) {
+                            let home = file.tree.function_of(*place);
+                            if home.is_some_and(|home| !file.within(*wait, home)) {
                                 continue;
                             }
                             match file.tree.kind(*place) {

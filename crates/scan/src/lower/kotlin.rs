@@ -17,8 +17,8 @@ use std::borrow::Cow;
 
 use tree_sitter::Node as Syntax;
 
-use super::{each_child, has_word, named, number, unquoted};
-use crate::tree::{Arg, Builder, Id, Kind, Op};
+use super::{each_child, has_word, in_block, named, number, unquoted};
+use crate::tree::{Arg, Builder, Id, Kind, LoopForm, Op};
 
 /// A whole file.
 pub(super) fn file<'s>(b: &mut Builder<'s>, root: Syntax<'_>) -> Id {
@@ -217,7 +217,26 @@ fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     };
     let callee = node(b, *callee);
     let args = arguments(b, own.iter().chain(&lists));
+    if let Some(kind) = repeated(b, at, callee, &args) {
+        return b.add(at, kind);
+    }
     b.add(at, Kind::Call { callee, args, new: false })
+}
+
+/// `repeat(n) { … }` is a loop: what is in its braces may leave the function around it.
+fn repeated<'s>(
+    b: &mut Builder<'s>,
+    at: Syntax<'_>,
+    callee: Id,
+    args: &[Arg<'s>],
+) -> Option<Kind<'s>> {
+    let (Kind::Name("repeat"), [times, block]) = (b.kind(callee), args) else { return None };
+    let Kind::Function { params, body, .. } = b.kind(block.value).clone() else { return None };
+    let var = params.first().map(|param| b.add(at, Kind::Name(param.name)));
+    let body = in_block(b, at, body);
+    let over = b.add(at, Kind::Range { from: None, to: Some(times.value), inclusive: false });
+    let form = LoopForm::Each { var, over };
+    Some(Kind::Loop { form, label: Some("repeat"), body, otherwise: None })
 }
 
 fn arguments<'s, 't>(

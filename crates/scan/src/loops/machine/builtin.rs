@@ -10,7 +10,6 @@ impl<'s> Machine<'_, '_, 's> {
     /// A call of something that is known everywhere; `None` if it is not.
     pub(super) fn builtin(
         &mut self,
-        id: Id,
         path: &[&'s str],
         callee: Id,
         args: &'_ [Arg<'s>],
@@ -33,7 +32,7 @@ impl<'s> Machine<'_, '_, 's> {
         if let Some(value) = self.chance(&lower, receiver, args)? {
             return Ok(Some(value));
         }
-        if let Some(value) = self.mathematics(id, &lower, callee, args)? {
+        if let Some(value) = self.mathematics(&lower, callee, args)? {
             return Ok(Some(value));
         }
         match (lower.as_str(), args) {
@@ -276,7 +275,6 @@ impl<'s> Machine<'_, '_, 's> {
 
     fn mathematics(
         &mut self,
-        id: Id,
         lower: &str,
         callee: Id,
         args: &'_ [Arg<'s>],
@@ -440,7 +438,6 @@ impl<'s> Machine<'_, '_, 's> {
                 None => return Ok(None),
             }
         }
-        let _ = id;
         Ok(match nums[..] {
             [(_, x)] if one => self.of_one(lower, x),
             [a, b] if two => self.of_two(lower, a, b),
@@ -493,6 +490,16 @@ impl<'s> Machine<'_, '_, 's> {
                     (false, true) => Some(y),
                     _ => None,
                 };
+                let open = |num: Num| {
+                    let symbol = self.trace.symbols.get(usize::from(num.symbol).wrapping_sub(1));
+                    symbol.is_some_and(|symbol| symbol.usual.is_none())
+                };
+                // A limit that is not known is not reached.
+                match (self.is_fixed(a), self.is_fixed(b)) {
+                    (true, false) if open(x) => return Some(Value::Num(y)),
+                    (false, true) if open(y) => return Some(Value::Num(x)),
+                    _ => {}
+                }
                 let other = if self.is_fixed(a) { y } else { x };
                 let cap = cap.map(|cap| if cap.symbol == 0 { cap.high } else { f64::INFINITY });
                 let mut least = x.min(y, cap);
@@ -517,7 +524,7 @@ impl<'s> Machine<'_, '_, 's> {
                     return None;
                 }
                 self.trace.clock = Some(self.trace.clock.flatten().or({
-                    let gap = (x.mid() - y.mid()).abs();
+                    let gap = x.mid().abs().max(y.mid().abs());
                     (gap > 0.0 && x.symbol == 0 && y.symbol == 0).then_some(gap)
                 }));
                 let later = matches!(lower, "isafter" | "after");

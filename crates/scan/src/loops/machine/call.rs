@@ -3,9 +3,9 @@
 use super::super::value::{Num, Part, Value};
 use super::super::words::{self, Sleep};
 use super::names::is_retry_after;
-use super::{Cut, ENDLESS, Exit, Fate, Flow, Frame, Machine, Wait, seen};
+use super::{Cut, ENDLESS, Exit, Fate, Flow, Frame, Machine, seen};
 use crate::language::Language;
-use crate::tree::{Arg, Id, Kind, Op};
+use crate::tree::{Arg, Id, Kind};
 
 /// Functions of the file are followed so deep, unless they are the one that calls itself.
 const DEEPEST_CALLS: u32 = 64;
@@ -23,11 +23,22 @@ impl<'s> Machine<'_, '_, 's> {
         {
             return Ok(result);
         }
+        if let Kind::Field { of, name: "find_map" | "any" | "find" | "some" } = tree.kind(*callee)
+            && let [only] = &args[..]
+            && matches!(tree.kind(*of), Kind::Range { .. })
+        {
+            return self.until_found(*of, only.value);
+        }
         let path = tree.path(*callee).unwrap_or_else(|| vec!["", last]);
         if *new && last == "Promise" {
             return self.promise(args);
         }
+        // `socket.setTimeout(ms)` sets a limit.
+        let limit = last == "setTimeout"
+            && path.len() > 1
+            && !matches!(path[path.len() - 2], "window" | "globalThis" | "timers");
         if words::schedules(last)
+            && !limit
             && let Some(result) = self.scheduled(id, last, args)?
         {
             return Ok(result);
@@ -59,10 +70,54 @@ impl<'s> Machine<'_, '_, 's> {
             let values = self.values_of(args)?;
             return self.invoke(function, values, frame);
         }
-        if let Some(value) = self.builtin(id, &path, *callee, args)? {
+        if let Some(value) = self.dictionary(last, *callee, args)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.builtin(&path, *callee, args)? {
             return Ok(value);
         }
         self.other(id, *callee, args)
+    }
+
+    /// `options.pop("count", 4)`, `options.update({"count": n})`: what was put into it under a key.
+    fn dictionary(
+        &mut self,
+        last: &str,
+        callee: Id,
+        args: &'_ [Arg<'s>],
+    ) -> Result<Option<Value>, Exit<'s>> {
+        let tree = self.tree;
+        let Kind::Field { of, .. } = tree.kind(callee) else { return Ok(None) };
+        match (last, args) {
+            ("pop" | "get" | "setdefault" | "fetch", [key, default]) => {
+                let Kind::Text(text) = tree.kind(key.value) else { return Ok(None) };
+                if is_retry_after(text) {
+                    return Ok(None);
+                }
+                let key = format!("{}[{text}]", self.file.squeezed(*of));
+                if let Some(value) = self.heap.get(&key) {
+                    return Ok(Some(value.clone()));
+                }
+                let value = self.eval(default.value)?;
+                Ok(match value {
+                    Value::Num(num) if num.symbol == 0 => Some(self.symbol(key, Some(num))),
+                    Value::Num(_) => Some(value),
+                    _ => None,
+                })
+            }
+            ("update", [only]) => {
+                let Kind::Record { entries, .. } = tree.kind(only.value) else { return Ok(None) };
+                for entry in entries.iter().take(64) {
+                    let value = self.eval(entry.value)?;
+                    if let Some(name) = &entry.key {
+                        let key = format!("{}[{name}]", self.file.squeezed(*of));
+                        self.heap.insert(key, value);
+                    }
+                }
+                Ok(Some(Value::Unknown))
+            }
+            _ => Ok(None),
+        }
     }
 
     fn known(&self, name: &str) -> Option<Value> {
@@ -82,7 +137,8 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(Value::Unknown);
         }
         self.trace.calls += 1;
-        if self.trace.calls >= ENDLESS {
+        let counted = self.trace.counted || !self.trace.bounds.is_empty();
+        if self.trace.calls >= if counted { ENDLESS } else { super::ENDLESS_UNCOUNTED } {
             return self.cut(Cut::Endless);
         }
         // Counters among its arguments count.
@@ -103,7 +159,7 @@ impl<'s> Machine<'_, '_, 's> {
         }
         match self.plan.fate {
             Fate::Throws => Err(Exit::Throw),
-            Fate::Bad => Ok(Value::Outcome(Part::Whole, true)),
+            Fate::Bad | Fate::Said => Ok(Value::Outcome(Part::Whole, true)),
             Fate::Good => Ok(Value::Outcome(Part::Whole, false)),
         }
     }
@@ -133,7 +189,7 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(Value::Unknown);
         };
         let again = self.active.iter().filter(|active| **active == function).count();
-        let most = if self.plan.recursive.is_some() { DEEPEST_CALLS } else { 8 };
+        let most = if self.plan.recursive.is_some() { DEEPEST_CALLS } else { 4 };
         if self.calls_deep >= most || (again > 0 && self.plan.recursive.is_none()) {
             return if self.plan.recursive.is_some() {
                 self.cut(Cut::Depth)
@@ -144,8 +200,7 @@ impl<'s> Machine<'_, '_, 's> {
         if self.frames.len() > 20_000 {
             return self.cut(Cut::Steps);
         }
-        let mut frame =
-            Frame { vars: Default::default(), parent: Some(parent), function: Some(function) };
+        let mut frame = Frame { vars: Default::default(), parent: Some(parent) };
         let mut positional = 0;
         for (name, value) in args {
             let param = match name {
@@ -214,234 +269,6 @@ impl<'s> Machine<'_, '_, 's> {
         Ok(out)
     }
 
-    /// `p.then(f)`, `p.catch(f)` and their kin.
-    fn chained(
-        &mut self,
-        of: Id,
-        name: &str,
-        args: &'_ [Arg<'s>],
-    ) -> Result<Option<Value>, Exit<'s>> {
-        let (good, bad) = match name {
-            "then" => (args.first(), args.get(1)),
-            "catch"
-            | "exceptionally"
-            | "exceptionallyCompose"
-            | "onErrorResume"
-            | "or_else"
-            | "unwrap_or_else"
-            | "onErrorResumeNext"
-            | "catchError"
-            | "rescue"
-            | "getOrElse"
-            | "recover"
-            | "recoverWith"
-            | "onFailure" => (None, args.first()),
-            "thenCompose" | "thenApply" | "thenAccept" | "and_then" | "flatMap" | "thenRun"
-            | "ContinueWith" | "onSuccess" => (args.first(), None),
-            "handle" | "whenComplete" | "handleAsync" => (args.first(), args.first()),
-            "finally" => (None, None),
-            _ => return Ok(None),
-        };
-        if args.is_empty() {
-            return Ok(None);
-        }
-        let value = match self.eval(of) {
-            Err(Exit::Throw) => Value::Rejected,
-            other => other?,
-        };
-        let failed = matches!(value, Value::Rejected)
-            || (matches!(value, Value::Outcome(Part::Whole, true)));
-        let way = if failed { bad } else { good };
-        let Some(way) = way else { return Ok(Some(value)) };
-        let input = if failed {
-            self.notice(seen::CAUGHT);
-            Value::Outcome(Part::Error, true)
-        } else {
-            value
-        };
-        let function = self.eval(way.value)?;
-        let Value::Function(function, frame) = function else { return Ok(Some(Value::Unknown)) };
-        let input = if matches!(name, "handle" | "whenComplete" | "handleAsync") {
-            let error = if failed { Value::Outcome(Part::Error, true) } else { Value::Null };
-            vec![(None, input), (None, error)]
-        } else {
-            vec![(None, input)]
-        };
-        match self.invoke(function, input, frame) {
-            Err(Exit::Throw) => Ok(Some(Value::Rejected)),
-            Ok(value) => Ok(Some(value)),
-            Err(exit) => Err(exit),
-        }
-    }
-
-    /// `new Promise((resolve, reject) => …)`.
-    fn promise(&mut self, args: &'_ [Arg<'s>]) -> Flow<'s> {
-        let Some(first) = args.first() else { return Ok(Value::Unknown) };
-        let function = self.eval(first.value)?;
-        if let Value::Function(function, frame) = function {
-            self.invoke(function, Vec::new(), frame)?;
-        }
-        Ok(Value::Unknown)
-    }
-
-    /// `setTimeout(f, ms)`, `pool.schedule(f, 10, SECONDS)`.
-    fn scheduled(
-        &mut self,
-        id: Id,
-        last: &str,
-        args: &'_ [Arg<'s>],
-    ) -> Result<Option<Value>, Exit<'s>> {
-        let tree = self.tree;
-        let function = args.iter().map(|arg| arg.value).find(|arg| {
-            matches!(tree.kind(*arg), Kind::Function { .. })
-                || matches!(tree.kind(*arg), Kind::Name(_) | Kind::Field { .. })
-        });
-        // A timer that gives up is no wait.
-        if let Some(function) = function
-            && words::has(
-                tree.source(function),
-                &["abort", "reject", "cancel", "destroy", "kill(", "timed out"],
-            )
-            && !self.calls_itself(function)
-        {
-            return Ok(Some(Value::Unknown));
-        }
-        let number = args
-            .iter()
-            .rev()
-            .map(|arg| arg.value)
-            .find(|arg| Some(*arg) != function && !self.is_unit(*arg));
-        let mut kind = match self.file.language {
-            Language::Python | Language::Ruby => Sleep::Seconds,
-            Language::Go => Sleep::Nanos,
-            _ => Sleep::Millis,
-        };
-        for arg in args {
-            if let Some(unit) = self.unit(arg.value) {
-                kind = unit;
-            }
-        }
-        if let Some(number) = number {
-            let value = self.eval(number)?;
-            if let Some(num) = self.as_number(number, &value) {
-                let ms = self.in_ms(num, kind);
-                self.wait(id, ms);
-            }
-        }
-        if last == "delayedExecutor" {
-            return Ok(Some(Value::Unknown));
-        }
-        if let Some(function) = function {
-            let value = self.eval(function)?;
-            if let Value::Function(target, frame) = value
-                && !matches!(tree.kind(function), Kind::Name("resolve" | "r" | "res" | "done"))
-            {
-                self.invoke(target, Vec::new(), frame)?;
-            }
-        }
-        Ok(Some(Value::Unknown))
-    }
-
-    fn calls_itself(&self, id: Id) -> bool {
-        let Some(function) = self.plan.recursive else { return false };
-        let name = self.file.function_name(function);
-        name.is_some()
-            && self.tree.walk(id).any(|at| match self.tree.kind(at) {
-                Kind::Call { callee, .. } => self.tree.last_name(*callee) == name,
-                _ => false,
-            })
-    }
-
-    fn is_unit(&self, id: Id) -> bool {
-        self.unit(id).is_some()
-    }
-
-    fn unit(&self, id: Id) -> Option<Sleep> {
-        match self.tree.last_name(id)? {
-            "SECONDS" | "Seconds" => Some(Sleep::Seconds),
-            "MILLISECONDS" => Some(Sleep::Millis),
-            "MICROSECONDS" => Some(Sleep::Micros),
-            "NANOSECONDS" => Some(Sleep::Nanos),
-            _ => None,
-        }
-    }
-
-    fn first_number(&mut self, args: &'_ [Arg<'s>]) -> Result<Option<Num>, Exit<'s>> {
-        let Some(arg) = args.first() else { return Ok(None) };
-        let value = self.eval(arg.value)?;
-        Ok(self.as_number(arg.value, &value))
-    }
-
-    /// A call that waits.
-    fn sleeps(&mut self, id: Id, how: Sleep, args: &'_ [Arg<'s>]) -> Result<(), Exit<'s>> {
-        let mut found: Option<(Id, Num)> = None;
-        let mut unknown = None;
-        for arg in args.iter().take(8) {
-            let text = self.tree.source(arg.value);
-            if words::has(text, &["ctx", "context", "cancellation", "token", "signal"])
-                || text == "ct"
-            {
-                continue;
-            }
-            let value = self.eval(arg.value)?;
-            match value.num() {
-                Some(num) if found.is_none() => found = Some((arg.value, num)),
-                None if value == Value::Unknown && unknown.is_none() => unknown = Some(arg.value),
-                _ => {}
-            }
-        }
-        if found.is_none()
-            && let Some(arg) = unknown
-        {
-            found = self.as_number(arg, &Value::Unknown).map(|num| (arg, num));
-        }
-        let how = args.iter().find_map(|arg| self.unit(arg.value)).unwrap_or(how);
-        let ms = match found {
-            Some((arg, num)) => {
-                let how = match how {
-                    Sleep::Named if words::has(self.tree.source(arg), &["second", "sec"]) => {
-                        Sleep::Seconds
-                    }
-                    Sleep::Named => match self.file.language {
-                        Language::Python | Language::Ruby | Language::Php => Sleep::Seconds,
-                        Language::Go => Sleep::Nanos,
-                        _ => Sleep::Millis,
-                    },
-                    known => known,
-                };
-                self.in_ms(num, how)
-            }
-            None => {
-                let text = self.file.brief(id, 60);
-                match self.symbol(text, None) {
-                    Value::Num(num) => num,
-                    _ => return Ok(()),
-                }
-            }
-        };
-        self.wait(id, ms);
-        Ok(())
-    }
-
-    pub(super) fn in_ms(&self, num: Num, how: Sleep) -> Num {
-        if num.duration {
-            return num;
-        }
-        let scale = match how {
-            Sleep::Seconds => 1000.0,
-            Sleep::Nanos => 1e-6,
-            Sleep::Micros => 1e-3,
-            Sleep::Millis | Sleep::Named => 1.0,
-        };
-        num.map(|value| value * scale)
-    }
-
-    pub(super) fn wait(&mut self, at: Id, ms: Num) {
-        if self.looking_up == 0 && self.trace.waits.len() < 2 * ENDLESS as usize {
-            self.trace.waits.push(Wait { after: self.trace.calls, ms, at });
-        }
-    }
-
     /// A call of something that is not known: functions among its arguments are run, for that is
     /// why they are given.
     fn other(&mut self, id: Id, callee: Id, args: &'_ [Arg<'s>]) -> Flow<'s> {
@@ -452,7 +279,13 @@ impl<'s> Machine<'_, '_, 's> {
             match object {
                 Value::Outcome(part, fail) => {
                     outcome = Some((part, fail));
-                    if let Value::Outcome(part, fail) = self.part_of(part, fail, name) {
+                    let chain = matches!(self.file.language, Language::Go | Language::Rust)
+                        && part == Part::Whole
+                        && words::about(name) == words::About::Field;
+                    if chain {
+                        // A step further of the same call: `client.get().send()`.
+                        outcome = Some((part, fail));
+                    } else if let Value::Outcome(part, fail) = self.part_of(part, fail, name) {
                         outcome = Some((part, fail));
                     } else if name.starts_with("is_") || name.starts_with("is") {
                         return Ok(self.part_of(part, fail, name));
@@ -486,7 +319,12 @@ impl<'s> Machine<'_, '_, 's> {
         for arg in args.iter().take(64) {
             let value = self.eval(arg.value)?;
             match value {
-                Value::Outcome(_, fail) if outcome.is_none() => {
+                Value::Outcome(part, fail) if outcome.is_none() => {
+                    if part == Part::Error
+                        && matches!(asks, words::About::Doubt | words::About::BadFlag)
+                    {
+                        self.notice(seen::ERROR);
+                    }
                     outcome = Some(match asks {
                         words::About::Flag => (Part::Flag, fail),
                         words::About::Status => (Part::Status, fail),
@@ -503,6 +341,14 @@ impl<'s> Machine<'_, '_, 's> {
                     });
                 }
                 Value::Rejected => return Err(Exit::Throw),
+                // There is no error, so it is none of any kind.
+                Value::Null
+                    if matches!(asks, words::About::Doubt | words::About::BadFlag)
+                        && self.plan.fate == Fate::Good
+                        && matches!(tree.kind(arg.value), Kind::Name(_)) =>
+                {
+                    return Ok(Value::Bool(false));
+                }
                 Value::Function(function, frame)
                     if matches!(tree.kind(arg.value), Kind::Function { .. })
                         && !words::has(
@@ -561,7 +407,6 @@ impl<'s> Machine<'_, '_, 's> {
         let [value, pattern, ..] = args else { return Ok(None) };
         let found = self.eval(value.value)?;
         let fits = self.matches(value.value, &found, pattern.value)?;
-        let _ = Op::Matches;
         Ok(Some(fits.value()))
     }
 }

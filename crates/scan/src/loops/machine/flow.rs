@@ -58,97 +58,6 @@ impl<'s> Machine<'_, '_, 's> {
         }
     }
 
-    /// Which way a question goes.
-    pub(super) fn decide(
-        &mut self,
-        id: Id,
-        truth: Truth,
-        then: Option<Id>,
-        otherwise: Option<Id>,
-        test: Option<Id>,
-    ) -> bool {
-        let about = match truth {
-            Truth::Yes => return true,
-            Truth::No => return false,
-            Truth::Maybe(about) => about,
-        };
-        let mut yes = self.prefers(then, otherwise, about && self.plan.fate == Fate::Good);
-        if let Some(test) = test
-            && !about
-            && words::is_stop(self.tree.source(test))
-            && then.is_some_and(|then| self.leaves(then))
-        {
-            yes = false;
-        }
-        if self.plan.flips.contains(&id) {
-            yes = !yes;
-        }
-        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id)
-        {
-            self.trace.undecided.push((id, yes));
-        }
-        yes
-    }
-
-    /// Whether the first way is the better guess: the one that does not leave (after a success: the
-    /// one that does), or the one in which something is called.
-    fn prefers(&self, then: Option<Id>, otherwise: Option<Id>, leaving: bool) -> bool {
-        let out = |way: Option<Id>| way.is_some_and(|way| self.leaves(way));
-        match (out(then), out(otherwise)) {
-            (true, false) => leaving,
-            (false, true) => !leaving,
-            _ => {
-                let calls = |way: Option<Id>| way.is_some_and(|way| self.has_operation(way));
-                calls(then) || !calls(otherwise)
-            }
-        }
-    }
-
-    /// Whether a piece of code ends by leaving: its last statement raises, returns or breaks.
-    pub(super) fn leaves(&self, id: Id) -> bool {
-        match self.tree.kind(id) {
-            Kind::Throw(_) | Kind::Break { .. } => true,
-            Kind::Return(value) => {
-                // `return again()` does not give up.
-                !value.is_some_and(|value| self.goes_on(value))
-            }
-            Kind::Propagate(_) => false,
-            Kind::Block(all) => all.last().is_some_and(|last| self.leaves(*last)),
-            Kind::If { then, otherwise: Some(otherwise), .. } => {
-                self.leaves(*then) && self.leaves(*otherwise)
-            }
-            Kind::Call { callee, .. } => {
-                if let Some(path) = self.tree.path(*callee) {
-                    return matches!(
-                        path[..],
-                        ["reject" | "panic" | "exit" | "bail!" | "panic!" | "bail"]
-                            | [
-                                "sys" | "os" | "process" | "Promise" | "System",
-                                "exit" | "Exit" | "reject"
-                            ]
-                            | ["CompletableFuture", "failedFuture"]
-                    );
-                }
-                false
-            }
-            Kind::Other(all) => matches!(all[..], [only] if self.leaves(only)),
-            _ => false,
-        }
-    }
-
-    /// Whether the function that calls itself is called, or the operation.
-    fn goes_on(&self, id: Id) -> bool {
-        let tree = self.tree;
-        self.has_operation(id)
-            || self.plan.recursive.is_some_and(|function| {
-                let name = self.file.function_name(function);
-                tree.walk(id).any(|at| match tree.kind(at) {
-                    Kind::Call { callee, .. } => tree.last_name(*callee) == name,
-                    _ => false,
-                })
-            })
-    }
-
     pub(super) fn run_loop(
         &mut self,
         id: Id,
@@ -163,12 +72,17 @@ impl<'s> Machine<'_, '_, 's> {
             self.maybe(*init)?;
         }
         let elements = match form {
-            LoopForm::Each { over, .. } => Some(self.elements(*over, most)?),
+            LoopForm::Each { over, .. } => {
+                // Its elements are what counts.
+                self.trace.counted |= subject;
+                Some(self.elements(*over, most, subject)?)
+            }
             _ => None,
         };
         let mut round = 0_u32;
         let mut guessed = 0_u32;
         loop {
+            let calls = self.trace.calls;
             let go = match form {
                 LoopForm::Endless => true,
                 LoopForm::While(test) => self.goes_round(id, *test, subject, &mut guessed)?,
@@ -194,7 +108,6 @@ impl<'s> Machine<'_, '_, 's> {
                 break;
             }
             round += 1;
-            let calls = self.trace.calls;
             if let (LoopForm::Each { var: Some(var), .. }, Some(all)) = (form, &elements) {
                 self.bind(*var, all[round as usize - 1].clone())?;
             }
@@ -258,7 +171,12 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     /// What a loop goes through.
-    fn elements(&mut self, over: Id, most: u32) -> Result<Vec<Value>, Exit<'s>> {
+    pub(super) fn elements(
+        &mut self,
+        over: Id,
+        most: u32,
+        subject: bool,
+    ) -> Result<Vec<Value>, Exit<'s>> {
         let tree = self.tree;
         if let Kind::Range { from, to, inclusive } = tree.kind(over) {
             let from = match from {
@@ -292,7 +210,7 @@ impl<'s> Machine<'_, '_, 's> {
                     _ => None,
                 };
                 if let Some(inner) = inner {
-                    let all = self.elements(inner, most)?;
+                    let all = self.elements(inner, most, subject)?;
                     let pair = |(at, value)| Value::List([Value::number(at as f64), value].into());
                     return Ok(all.into_iter().enumerate().map(pair).collect());
                 }
@@ -300,16 +218,30 @@ impl<'s> Machine<'_, '_, 's> {
             if let ("rev" | "into_iter" | "iter", Kind::Field { of, .. }) =
                 (name, tree.kind(*callee))
             {
-                return self.elements(*of, most);
+                return self.elements(*of, most, subject);
             }
         }
         match self.eval(over)? {
             Value::List(all) => Ok(all.to_vec()),
             value @ Value::Num(_) => {
+                if let Some(num) = value.num() {
+                    self.bounded_by(num);
+                }
                 let count = value.num().map_or(0.0, |num| num.high).clamp(0.0, f64::from(most));
                 Ok((0..count as usize).map(|at| Value::number(at as f64)).collect())
             }
-            _ => Ok(vec![Value::Unknown; UNKNOWN_ELEMENTS as usize]),
+            value => {
+                let counts = tree.last_name(over).is_some_and(|name| {
+                    words::about_retry(name) || words::any(name, &["times", "tries"])
+                });
+                if counts && let Some(num) = self.as_number(over, &value) {
+                    self.bounded_by(num);
+                    let count = num.high.clamp(0.0, f64::from(most)) as usize;
+                    return Ok((0..count).map(|at| Value::number(at as f64)).collect());
+                }
+                self.trace.collection |= subject;
+                Ok(vec![Value::Unknown; UNKNOWN_ELEMENTS as usize])
+            }
         }
     }
 
@@ -472,16 +404,10 @@ impl<'s> Machine<'_, '_, 's> {
             self.capture(*pattern, &value)?;
         }
         match self.eval(arms[at].body) {
-            // `break` in a `switch` leaves the `switch`.
-            Err(Exit::Break(None, _)) if self.breaks_here() => Ok(Value::Null),
+            // A `break` that leaves the `switch` has been given this label.
+            Err(Exit::Break(Some("switch"), _)) => Ok(Value::Null),
             other => other,
         }
-    }
-
-    /// Whether a plain `break` ends the innermost `switch`: not in Rust, Kotlin, Python and Ruby.
-    fn breaks_here(&self) -> bool {
-        use crate::language::Language as L;
-        !matches!(self.file.language, L::Rust | L::Kotlin | L::Python | L::Ruby)
     }
 
     /// Gives the names in a pattern what they stand for.
@@ -516,7 +442,7 @@ impl<'s> Machine<'_, '_, 's> {
             _ => self.tree.source(*pattern).contains("<-"),
         };
         if !arms.iter().any(|arm| arm.patterns.iter().any(comms)) {
-            return self.conditions(id, arms);
+            return self.conditions(arms);
         }
         let mut best: Option<(u8, usize, Option<Num>)> = None;
         for (at, arm) in arms.iter().enumerate() {
@@ -531,6 +457,11 @@ impl<'s> Machine<'_, '_, 's> {
             }
             let stop = arm.patterns.iter().any(|p| words::is_stop(self.tree.source(*p)));
             let leaves = self.leaves(arm.body);
+            let limit =
+                |p: &Id| words::has(self.tree.source(*p), &["timeout", "deadline", "expire"]);
+            if leaves && arm.patterns.iter().any(limit) && self.trace.clock.is_none() {
+                self.trace.clock = Some(None);
+            }
             let rank = match (timer.is_some(), leaves, arm.patterns.is_empty()) {
                 (true, false, _) => 5,
                 (_, _, true) => 4,
@@ -548,12 +479,12 @@ impl<'s> Machine<'_, '_, 's> {
             self.wait(id, num);
         }
         match self.eval(arms[at].body) {
-            Err(Exit::Break(None, _)) => Ok(Value::Null),
+            Err(Exit::Break(Some("switch"), _)) => Ok(Value::Null),
             other => other,
         }
     }
 
-    fn conditions(&mut self, id: Id, arms: &'_ [Arm]) -> Flow<'s> {
+    fn conditions(&mut self, arms: &'_ [Arm]) -> Flow<'s> {
         for (at, arm) in arms.iter().enumerate() {
             let mut fits = arm.patterns.is_empty();
             for pattern in &arm.patterns {
@@ -563,12 +494,11 @@ impl<'s> Machine<'_, '_, 's> {
             }
             if fits {
                 return match self.eval(arm.body) {
-                    Err(Exit::Break(None, _)) if self.breaks_here() => Ok(Value::Null),
+                    Err(Exit::Break(Some("switch"), _)) => Ok(Value::Null),
                     other => other,
                 };
             }
         }
-        let _ = id;
         Ok(Value::Null)
     }
 }

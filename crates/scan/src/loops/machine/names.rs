@@ -6,9 +6,6 @@ use super::{Exit, Flow, Machine, Symbol};
 use crate::language::Language;
 use crate::tree::{Id, Kind, Op};
 
-/// How many definitions are followed for one name.
-const DEEPEST_LOOKUP: u32 = 6;
-
 impl<'s> Machine<'_, '_, 's> {
     /// A name, a field, an element.
     pub(super) fn place(&mut self, id: Id) -> Flow<'s> {
@@ -32,6 +29,12 @@ impl<'s> Machine<'_, '_, 's> {
                 Ok(self.member(id, *of, &object, name))
             }
             Kind::Index { of, at } => {
+                if let Kind::Text(text) = tree.kind(*at)
+                    && let Some(value) =
+                        self.heap.get(&format!("{}[{text}]", self.file.squeezed(*of)))
+                {
+                    return Ok(value.clone());
+                }
                 let list = self.eval(*of)?;
                 let index = self.eval(*at)?;
                 if let (Value::List(all), Some(index)) = (&list, index.num()) {
@@ -65,6 +68,9 @@ impl<'s> Machine<'_, '_, 's> {
                 Value::number(all.len() as f64)
             }
             Value::Unknown => {
+                if let Some(value) = self.entry_of(of, name) {
+                    return value;
+                }
                 // A class of this file with a constant: `Settings.RETRIES`.
                 if let Kind::Name(class) = self.tree.kind(of)
                     && class.starts_with(char::is_uppercase)
@@ -75,6 +81,25 @@ impl<'s> Machine<'_, '_, 's> {
             }
             _ => Value::Unknown,
         }
+    }
+
+    /// `const progress = { left: 10 }` says what `progress.left` is.
+    fn entry_of(&mut self, of: Id, name: &str) -> Option<Value> {
+        let tree = self.tree;
+        let Kind::Name(object) = tree.kind(of) else { return None };
+        let records =
+            self.file.assigned(object).iter().filter_map(|place| match tree.kind(*place) {
+                Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => {
+                    match tree.kind(*value) {
+                        Kind::Record { entries, .. } => Some(entries),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            });
+        let entry = records.flatten().find(|entry| entry.key.as_deref() == Some(name))?;
+        matches!(tree.kind(entry.value), Kind::Number(_) | Kind::Binary { .. })
+            .then(|| self.constant_of(entry.value))
     }
 
     /// What a field or a method of the operation's result is.
@@ -110,176 +135,6 @@ impl<'s> Machine<'_, '_, 's> {
         // It is the same for the rest of the run.
         self.frames[0].vars.insert(name, value.clone());
         value
-    }
-
-    /// What was written for a name before the machine began.
-    fn resolve(&mut self, at: Id, name: &'s str, field: bool) -> Value {
-        if self.looking_up >= DEEPEST_LOOKUP {
-            return Value::Unknown;
-        }
-        self.looking_up += 1;
-        let value = self.resolve_once(at, name, field);
-        self.looking_up -= 1;
-        value
-    }
-
-    fn resolve_once(&mut self, at: Id, name: &'s str, field: bool) -> Value {
-        let (tree, file) = (self.tree, self.file);
-        let entry = tree.span(self.plan.entry).start;
-        let all = file.assigned(name);
-        if !field {
-            let mut inner = Some(at);
-            // From the innermost function outward.
-            while let Some(function) = inner.and_then(|id| tree.function_of(id)) {
-                let before = all
-                    .iter()
-                    .filter(|id| tree.function_of(**id) == Some(function))
-                    .filter(|id| {
-                        tree.span(**id).start < entry && !file.within(self.plan.entry, **id)
-                    })
-                    .filter(|id| self.is_plain(**id, name))
-                    .next_back();
-                if let Some(place) = before {
-                    return self.written(*place, name);
-                }
-                if let Kind::Function { params, .. } = tree.kind(function)
-                    && let Some(param) = params.iter().find(|param| param.name == name)
-                {
-                    return match param.default {
-                        Some(default) => self.usual(name.to_owned(), default),
-                        None => Value::Unknown,
-                    };
-                }
-                inner = Some(function);
-            }
-        }
-        if let Some(function) = file.functions(name).first()
-            && file.functions(name).len() == 1
-            && !field
-        {
-            return Value::Function(*function, 0);
-        }
-        // A field of the class, a constant of the module.
-        let class = tree.class_of(at);
-        let declared: Vec<Id> = all
-            .iter()
-            .copied()
-            .filter(|id| {
-                let outside = tree.function_of(*id).is_none();
-                let member = tree.class_of(*id);
-                outside && (member.is_none() || member == class || !field)
-            })
-            .collect();
-        let changed = all.iter().any(|id| {
-            tree.function_of(*id).is_some()
-                && !file.within(*id, self.plan.entry)
-                && self.is_member(*id)
-        });
-        if let [place, ..] = declared[..] {
-            let constant = matches!(tree.kind(place), Kind::Let { constant: true, .. });
-            let value = self.written(place, name);
-            if changed
-                && !constant
-                && let Value::Num(num) = value
-            {
-                return self.symbol(name.to_owned(), Some(num));
-            }
-            return value;
-        }
-        // Given in a constructor or a setter.
-        let given: Vec<Id> = all.iter().copied().filter(|id| self.is_member(*id)).collect();
-        if let [place] = given[..]
-            && let Kind::Assign { op: None, value, .. } = tree.kind(place)
-            && !file.within(place, self.plan.entry)
-        {
-            return match tree.kind(*value) {
-                Kind::Name(param) => self.parameter(place, param),
-                _ => self.constant_of(*value),
-            };
-        }
-        Value::Unknown
-    }
-
-    fn is_member(&self, assign: Id) -> bool {
-        match self.tree.kind(assign) {
-            Kind::Assign { target, .. } => {
-                matches!(self.tree.kind(*target), Kind::Field { of, .. } if self.is_own(*of))
-            }
-            _ => false,
-        }
-    }
-
-    fn parameter(&mut self, at: Id, name: &'s str) -> Value {
-        let Some(function) = self.tree.function_of(at) else { return Value::Unknown };
-        let Kind::Function { params, .. } = self.tree.kind(function) else {
-            return Value::Unknown;
-        };
-        match params.iter().find(|param| param.name == name).and_then(|param| param.default) {
-            Some(default) => self.usual(name.to_owned(), default),
-            None => Value::Unknown,
-        }
-    }
-
-    /// A parameter with a default: not known, but usually that.
-    pub(super) fn usual(&mut self, name: String, default: Id) -> Value {
-        match self.constant_of(default) {
-            Value::Num(num) => self.symbol(name, Some(num)),
-            Value::Null => Value::Unknown,
-            other => other,
-        }
-    }
-
-    /// The value of an expression that stands outside of what runs.
-    fn constant_of(&mut self, id: Id) -> Value {
-        self.eval(id).unwrap_or(Value::Unknown)
-    }
-
-    fn is_plain(&self, place: Id, name: &str) -> bool {
-        match self.tree.kind(place) {
-            Kind::Let { .. } => true,
-            Kind::Assign { op: None, target, .. } => match self.tree.kind(*target) {
-                Kind::Name(_) => true,
-                Kind::List(all) => all
-                    .iter()
-                    .any(|one| matches!(self.tree.kind(*one), Kind::Name(n) if *n == name)),
-                _ => false,
-            },
-            _ => false,
-        }
-    }
-
-    fn written(&mut self, place: Id, name: &str) -> Value {
-        let (target, value, ty) = match self.tree.kind(place) {
-            Kind::Let { target, value, ty, .. } => (*target, *value, *ty),
-            Kind::Assign { target, value, .. } => (*target, Some(*value), None),
-            _ => return Value::Unknown,
-        };
-        let Some(value) = value else {
-            return match ty {
-                Some(ty) if words::has(ty, &["int", "float", "long", "number", "double"]) => {
-                    Value::number(0.0)
-                }
-                Some(ty) if words::has(ty, &["bool"]) => Value::Bool(false),
-                _ => Value::Null,
-            };
-        };
-        // The operation itself is not called by looking at what it gave.
-        if self.has_operation(value) {
-            return Value::Unknown;
-        }
-        let found = self.constant_of(value);
-        match (self.tree.kind(target), found) {
-            (Kind::List(all), Value::List(values)) if all.len() == values.len() => {
-                let at = all.iter().position(|one| self.tree.last_name(*one) == Some(name));
-                at.map_or(Value::Unknown, |at| values[at].clone())
-            }
-            (Kind::List(_), _) => Value::Unknown,
-            (_, found) => found,
-        }
-    }
-
-    pub(super) fn has_operation(&self, id: Id) -> bool {
-        self.plan.ops.iter().any(|op| self.file.within(*op, id))
     }
 
     /// A new unknown, or the one that this text stands for already.
@@ -386,6 +241,12 @@ impl<'s> Machine<'_, '_, 's> {
                 let key = self.key(target);
                 self.heap.insert(key, value);
             }
+            Kind::Index { of, at } => {
+                if let Kind::Text(text) = tree.kind(*at) {
+                    let key = format!("{}[{text}]", self.file.squeezed(*of));
+                    self.heap.insert(key, value);
+                }
+            }
             Kind::List(all) | Kind::Other(all) => self.spread(all, &value)?,
             Kind::Let { target, .. } => self.set(*target, value)?,
             Kind::Record { entries, .. } => {
@@ -423,15 +284,30 @@ impl<'s> Machine<'_, '_, 's> {
         let all = words::words(name);
         let is = |list: &[&str]| all.iter().any(|word| list.contains(&word.as_str()));
         let go = self.file.language == Language::Go;
-        if is(&["err", "error", "errs", "err2", "err1", "e", "exception"])
-            || name.starts_with("err")
-        {
+        let named = is(&["err", "error", "errs", "exception"]) || name.starts_with("err");
+        if named && part == Part::Field {
+            // The error of something else that was done with the result.
+            return Value::Unknown;
+        }
+        if named {
             return if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
         }
         if is(&["ok", "success", "succeeded", "done", "found"]) && part != Part::Status {
-            return Value::Outcome(Part::Flag, fail);
+            return match part {
+                Part::Field => Value::Unknown,
+                // `v, ok := m.get(k)`: it is not there, which is no failure.
+                _ if go && is(&["ok", "found"]) => Value::Outcome(Part::Whole, fail),
+                _ => Value::Outcome(Part::Flag, fail),
+            };
         }
-        if go && last && name != "_" && all.len() == 1 && name.len() <= 3 && name.contains('e') {
+        if go
+            && part == Part::Whole
+            && last
+            && name != "_"
+            && all.len() == 1
+            && name.len() <= 3
+            && name.contains('e')
+        {
             return if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
         }
         Value::Outcome(part, fail)
@@ -483,7 +359,7 @@ impl<'s> Machine<'_, '_, 's> {
         ty: Option<&'s str>,
     ) -> Flow<'s> {
         let found = match value {
-            Some(value) => self.eval(value)?,
+            Some(value) => self.given(target, value)?,
             None => match ty {
                 Some(ty) if words::has(ty, &["int", "float", "long", "double", "number"]) => {
                     Value::number(0.0)
@@ -500,6 +376,20 @@ impl<'s> Machine<'_, '_, 's> {
         Ok(found)
     }
 
+    /// What a target is given. `x, ok := f().(T)` asks about the type, not about the call.
+    fn given(&mut self, target: Id, value: Id) -> Flow<'s> {
+        let found = self.eval(value)?;
+        let other = matches!(self.tree.kind(target), Kind::List(_))
+            && matches!(
+                self.tree.kind(value),
+                Kind::Other(_) | Kind::Index { .. } | Kind::Binary { .. }
+            );
+        Ok(match found {
+            Value::Outcome(Part::Whole, fail) if other => Value::Outcome(Part::Field, fail),
+            found => found,
+        })
+    }
+
     /// A result that is kept under a name that says which part of it it is.
     fn renamed(&mut self, target: Id, value: Value) -> Value {
         match (&value, self.tree.kind(target)) {
@@ -514,7 +404,13 @@ impl<'s> Machine<'_, '_, 's> {
 
     pub(super) fn assign(&mut self, id: Id, op: Option<Op>, target: Id, value: Id) -> Flow<'s> {
         let Some(op) = op else {
-            let found = self.eval(value)?;
+            let mut found = self.given(target, value)?;
+            if let Value::Num(num) = &mut found
+                && num.symbol == 0
+                && self.limits(id, target, value)
+            {
+                num.cap = num.high;
+            }
             let stored = self.renamed(target, found.clone());
             self.set(target, stored)?;
             return Ok(found);
@@ -532,6 +428,22 @@ impl<'s> Machine<'_, '_, 's> {
         let result = self.binary(id, op, target, value)?;
         self.set(target, result.clone())?;
         Ok(result)
+    }
+
+    /// `if delay > most { delay = most }`.
+    fn limits(&self, assign: Id, target: Id, value: Id) -> bool {
+        let tree = self.tree;
+        let test = tree.ancestors(assign).take(2).find_map(|up| match tree.kind(up) {
+            Kind::If { test, .. } => Some(*test),
+            _ => None,
+        });
+        test.is_some_and(|test| match tree.kind(test) {
+            Kind::Binary { op: Op::Greater | Op::AtLeast, left, right } => {
+                tree.source(*left) == tree.source(target)
+                    && tree.source(*right) == tree.source(value)
+            }
+            _ => false,
+        })
     }
 
     pub(super) fn step(&mut self, of: Id, by: f64, before: bool) -> Flow<'s> {

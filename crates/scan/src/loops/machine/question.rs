@@ -184,6 +184,9 @@ impl<'s> Machine<'_, '_, 's> {
         let counts = |this: &Self, id: Id| {
             this.tree.last_name(id).is_some_and(|name| words::any(name, words::COUNTERS))
         };
+        if let (Some(a), Some(b)) = (a.num(), b.num()) {
+            return Ok(self.ordered(op, a, b));
+        }
         let one = a.num().is_some() || b.num().is_some();
         let equal = matches!(op, Op::Equal | Op::NotEqual)
             && one
@@ -191,7 +194,7 @@ impl<'s> Machine<'_, '_, 's> {
         if !(order || equal) {
             return Ok(Truth::Maybe(false));
         }
-        if !one && !(counts(self, left) || counts(self, right)) {
+        if !(one || counts(self, left) || counts(self, right)) {
             return Ok(Truth::Maybe(false));
         }
         let (Some(a), Some(b)) = (self.as_number(left, &a), self.as_number(right, &b)) else {
@@ -201,10 +204,12 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     fn ordered(&mut self, op: Op, a: Num, b: Num) -> Truth {
-        if a.clock || b.clock {
+        if !(a.clock || b.clock) {
+            self.trace.counted = true;
+        } else {
             // Time stands still: not yet. What lies between is the limit.
             let scale = if a.duration || b.duration { 1.0 } else { self.clock_unit() };
-            let gap = (a.mid() - b.mid()).abs() * scale;
+            let gap = a.mid().abs().max(b.mid().abs()) * scale;
             let known = (a.symbol == 0 && b.symbol == 0 && gap > 0.0).then_some(gap);
             let old = self.trace.clock.flatten();
             self.trace.clock = Some(old.or(known));
@@ -281,8 +286,10 @@ impl<'s> Machine<'_, '_, 's> {
                 yes(fail)
             }
             Part::Whole | Part::Flag | Part::Field => {
-                // `send() != 0`, `run() == 200`: numbers are codes.
-                if part == Part::Whole && other.num().is_some() {
+                // `run() == 200`: such numbers are codes.
+                if part == Part::Whole
+                    && other.num().is_some_and(|num| (200.0..600.0).contains(&num.low))
+                {
                     return self.status(op, fail, other_id, other);
                 }
                 self.notice(seen::DOMAIN);
@@ -362,6 +369,9 @@ impl<'s> Machine<'_, '_, 's> {
         let name = tree.last_name(head).unwrap_or_default();
         if let Value::Outcome(part, fail) = value {
             let fits = match name {
+                // An error that is there, and one that is not.
+                "Some" if *part == Part::Error => Some(*fail),
+                "None" if *part == Part::Error => Some(!fail),
                 "Ok" | "Some" | "Success" | "Right" => Some(!fail),
                 "Err" | "None" | "Failure" | "Left" | "Error" => Some(*fail),
                 _ => None,
@@ -383,7 +393,11 @@ impl<'s> Machine<'_, '_, 's> {
                 return Ok(if *fail { Truth::Maybe(true) } else { Truth::No });
             }
             return match tree.kind(pattern) {
-                Kind::Name(name) if name.starts_with(char::is_lowercase) || *name == "_" => {
+                Kind::Name(name)
+                    if *name == "_"
+                        || (name.starts_with(char::is_lowercase)
+                            && matches!(self.file.language, Language::Rust | Language::Python)) =>
+                {
                     Ok(Truth::Yes)
                 }
                 _ => {
@@ -391,6 +405,9 @@ impl<'s> Machine<'_, '_, 's> {
                     Ok(self.compared(Op::Equal, of, *part, *fail, pattern, &other))
                 }
             };
+        }
+        if *value == Value::Null && matches!(name, "Some" | "None") {
+            return Ok(Truth::of(name == "None"));
         }
         match tree.kind(pattern) {
             Kind::Name("_") => Ok(Truth::Yes),

@@ -1,0 +1,345 @@
+//! Which calls in a place may be the operation that is repeated.
+
+use std::collections::HashSet;
+
+use super::MOST_GROUPS;
+use crate::loops::file::File;
+use crate::loops::words;
+use crate::tree::{Id, Kind, LoopForm};
+
+/// The names that hold something made of these names.
+pub(super) fn derived<'s>(
+    file: &File<'_, 's>,
+    within: Id,
+    mut vars: HashSet<&'s str>,
+) -> HashSet<&'s str> {
+    let tree = file.tree;
+    // What is made of an element is data; what is done with a counter may be the operation.
+    let elements = matches!(
+        tree.kind(within),
+        Kind::Loop { form: LoopForm::Each { over, .. }, .. }
+            if !matches!(tree.kind(*over), Kind::Range { .. } | Kind::Name(_))
+    );
+    for _ in 0..2 {
+        let mut more = Vec::new();
+        for at in tree.walk(within) {
+            let (target, value) = match tree.kind(at) {
+                Kind::Let { target, value: Some(value), .. } => (*target, *value),
+                Kind::Assign { target, value, .. } => (*target, *value),
+                _ => continue,
+            };
+            // What a counter makes for waiting or for a text is no data.
+            let names = match tree.kind(target) {
+                Kind::List(all) => all.iter().filter_map(|one| tree.last_name(*one)).collect(),
+                _ => Vec::new(),
+            };
+            // The next piece of work is another one in each round.
+            if let Some(call) = called(file, value)
+                && words::is_consuming(call)
+            {
+                more.extend(
+                    tree.last_name(target)
+                        .into_iter()
+                        .chain(names)
+                        .filter(|name| !words::any(name, &["err", "error", "ok"]) && *name != "_"),
+                );
+                continue;
+            }
+            if let Some(name) = tree.last_name(target)
+                && !vars.contains(name)
+                && !words::any(name, words::WAITS)
+                && !words::has(name, &["msg", "message", "log", "last", "is_final"])
+                && mentions(file, value, &vars)
+                && (elements
+                    || !tree
+                        .walk(value)
+                        .any(|at| matches!(tree.kind(at), Kind::Call { .. }) && !pure(file, at)))
+            {
+                more.push(name);
+            }
+        }
+        vars.extend(more);
+    }
+    vars
+}
+
+/// The name of the call that an expression is.
+fn called<'s>(file: &File<'_, 's>, id: Id) -> Option<&'s str> {
+    match file.tree.kind(id) {
+        Kind::Call { callee, .. } => file.tree.last_name(*callee),
+        Kind::Await(of) | Kind::Propagate(of) => called(file, *of),
+        _ => None,
+    }
+}
+
+fn mentions(file: &File<'_, '_>, id: Id, vars: &HashSet<&str>) -> bool {
+    file.tree.walk(id).any(|at| match file.tree.kind(at) {
+        Kind::Name(name) => vars.contains(name) && !words::about_retry(name),
+        _ => false,
+    })
+}
+
+fn pure(file: &File<'_, '_>, call: Id) -> bool {
+    let Kind::Call { callee, .. } = file.tree.kind(call) else { return true };
+    let last = file.tree.last_name(*callee).unwrap_or_default();
+    let path = file.tree.path(*callee).unwrap_or_default();
+    words::is_pure(&path, last) || words::sleep(file.language, &path, last).is_some()
+}
+
+/// The calls in a place that may be the operation, in groups of the same callee.
+pub(super) fn operations(
+    file: &File<'_, '_>,
+    within: Id,
+    vars: &HashSet<&str>,
+    subject: Option<Id>,
+) -> Vec<Vec<Id>> {
+    let tree = file.tree;
+    let mut groups: Vec<(String, Vec<Id>)> = Vec::new();
+    let mut seen = 0;
+    let tests = tested(file, within);
+    for call in tree.walk(within) {
+        let Kind::Call { callee, args, new } = tree.kind(call) else { continue };
+        seen += 1;
+        if seen > 400 {
+            break;
+        }
+        if !may_be_operation(file, call, *callee, *new) || !observable(file, call, within, &tests) {
+            continue;
+        }
+        // The rounds of an inner loop are not those of this one.
+        if let Some(subject) = subject {
+            let inner = tree
+                .ancestors(call)
+                .take_while(|up| *up != subject)
+                .any(|up| matches!(tree.kind(up), Kind::Loop { .. }));
+            if inner || in_head(file, subject, call) {
+                continue;
+            }
+        }
+        let data =
+            mentions(file, *callee, vars) || args.iter().any(|arg| mentions(file, arg.value, vars));
+        if data {
+            continue;
+        }
+        let key = file.squeezed(*callee);
+        match groups.iter().position(|(known, _)| *known == key) {
+            Some(at) => groups[at].1.push(call),
+            None if groups.len() < MOST_GROUPS => groups.push((key, vec![call])),
+            None => {}
+        }
+    }
+    // The same call before or after the loop is an attempt too.
+    if let Some(subject) = subject {
+        let home = tree.function_of(subject);
+        for (_, calls) in &mut groups {
+            let text = file.squeezed(calls[0]);
+            let Kind::Call { callee, .. } = tree.kind(calls[0]) else { continue };
+            let Some(name) = tree.last_name(*callee) else { continue };
+            for other in file.calls(name) {
+                if !calls.contains(other)
+                    && tree.function_of(*other) == home
+                    && !file.within(*other, subject)
+                    && file.squeezed(*other) == text
+                    && home.is_some()
+                {
+                    calls.push(*other);
+                }
+            }
+        }
+    }
+    groups.into_iter().map(|(_, calls)| calls).collect()
+}
+
+/// Whether anybody could notice that a call failed: a handler around it, a function for its error,
+/// or a condition about what it gave.
+pub(super) fn observable(file: &File<'_, '_>, call: Id, within: Id, tests: &HashSet<&str>) -> bool {
+    let tree = file.tree;
+    if let Kind::Call { args, .. } = tree.kind(call)
+        && args.iter().any(|arg| matches!(tree.kind(arg.value), Kind::Function { .. }))
+    {
+        return true;
+    }
+    let mut inner = call;
+    let mut value = true;
+    for up in tree.ancestors(call) {
+        match tree.kind(up) {
+            Kind::Try { body, handlers, .. } if *body == inner && !handlers.is_empty() => {
+                return true;
+            }
+            Kind::Let { target, .. } | Kind::Assign { target, .. }
+                if value
+                    && tree
+                        .walk(*target)
+                        .any(|at| tree.last_name(at).is_some_and(|name| tests.contains(name))) =>
+            {
+                return true;
+            }
+            Kind::If { test, .. } if *test == inner => return true,
+            Kind::Match { of: Some(of), .. } if *of == inner => return true,
+            Kind::Loop { form: LoopForm::While(test) | LoopForm::DoWhile(test), .. }
+                if *test == inner =>
+            {
+                return true;
+            }
+            Kind::Loop { form: LoopForm::Counted { test: Some(test), .. }, .. }
+                if *test == inner =>
+            {
+                return true;
+            }
+            Kind::Call { callee, .. } if *callee == inner => {
+                let name = tree.last_name(inner).unwrap_or_default();
+                if matches!(
+                    name,
+                    "catch"
+                        | "then"
+                        | "exceptionally"
+                        | "exceptionallyCompose"
+                        | "handle"
+                        | "whenComplete"
+                        | "onErrorResume"
+                        | "or_else"
+                        | "unwrap_or_else"
+                ) {
+                    return true;
+                }
+            }
+            Kind::Block(_) => value = false,
+            _ => {}
+        }
+        if up == within {
+            break;
+        }
+        inner = up;
+    }
+    false
+}
+
+/// The names that conditions in a place speak of.
+pub(super) fn tested<'s>(file: &File<'_, 's>, within: Id) -> HashSet<&'s str> {
+    let tree = file.tree;
+    let mut names = HashSet::new();
+    let mut add = |id: Id| {
+        for at in tree.walk(id) {
+            if let Kind::Name(name) | Kind::Field { name, .. } = tree.kind(at) {
+                names.insert(*name);
+            }
+        }
+    };
+    for at in tree.walk(within) {
+        match tree.kind(at) {
+            Kind::If { test, .. } => add(*test),
+            Kind::Match { of, arms } => {
+                of.iter().for_each(|of| add(*of));
+                arms.iter()
+                    .flat_map(|arm| arm.guard.iter().chain(&arm.patterns))
+                    .for_each(|id| add(*id));
+            }
+            Kind::Loop { form, .. } => match form {
+                LoopForm::While(test) | LoopForm::DoWhile(test) => add(*test),
+                LoopForm::Counted { test: Some(test), .. } => add(*test),
+                _ => {}
+            },
+            // `a && b()` as a statement, `return ok`.
+            Kind::Binary { left, .. } if !matches!(tree.kind(*left), Kind::Number(_)) => add(*left),
+            _ => {}
+        }
+    }
+    names
+}
+
+/// Whether a call stands where a loop says what it goes through.
+fn in_head(file: &File<'_, '_>, subject: Id, call: Id) -> bool {
+    match file.tree.kind(subject) {
+        Kind::Loop { form: LoopForm::Each { over, .. }, .. } => file.within(call, *over),
+        Kind::Loop { form: LoopForm::Counted { init: Some(init), .. }, .. } => {
+            file.within(call, *init)
+        }
+        _ => false,
+    }
+}
+
+pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: bool) -> bool {
+    let tree = file.tree;
+    let Some(last) = tree.last_name(callee) else { return false };
+    if new && !words::has(last, &["socket", "connection", "client"]) {
+        return false;
+    }
+    if last.ends_with('!') && !matches!(last, "query!" | "query_as!" | "query_scalar!") {
+        return false;
+    }
+    let path = tree.path(callee).unwrap_or_else(|| vec!["", last]);
+    let result = matches!(last, "resolve" | "reject" | "callback" | "cb" | "done" | "setTimeout");
+    if result || words::schedules(last) || words::timer(&path) {
+        return false;
+    }
+    if words::is_pure(&path, last) || words::sleep(file.language, &path, last).is_some() {
+        return false;
+    }
+    // What is in a dictionary: `data.get("error")`.
+    if let Kind::Call { args, .. } = tree.kind(call)
+        && let Some(Kind::Text(key)) = args.first().map(|arg| tree.kind(arg.value))
+        && matches!(last, "get" | "getOrDefault" | "Get" | "getString" | "getInt")
+        && !key.contains('/')
+        && !words::has(
+            &path.join("."),
+            &["client", "session", "http", "api", "request", "axios", "redis", "cache", "store"],
+        )
+    {
+        return false;
+    }
+    // What only looks at a response: `response.getResponseCode()`.
+    if let Kind::Call { args, .. } = tree.kind(call)
+        && args.is_empty()
+        && path.len() > 1
+        && words::about(last) != words::About::Field
+    {
+        return false;
+    }
+    // What is part of a longer call is not the operation: of `a.b().c()` it is the whole.
+    if let Some(up) = tree.parent(call)
+        && matches!(tree.kind(up), Kind::Field { of, .. } if *of == call)
+        && let Some(outer) = tree.parent(up)
+        && let Kind::Call { callee, .. } = tree.kind(outer)
+        && *callee == up
+    {
+        let name = tree.last_name(up).unwrap_or_default();
+        let chain = matches!(
+            name,
+            "then"
+                | "catch"
+                | "exceptionally"
+                | "exceptionallyCompose"
+                | "thenCompose"
+                | "thenApply"
+                | "finally"
+                | "is_ok"
+                | "is_err"
+                | "ok"
+                | "unwrap"
+                | "map_err"
+                | "handle"
+                | "whenComplete"
+                | "close"
+                | "with_context"
+                | "context"
+                | "await"
+                | "ok_or"
+                | "ok_or_else"
+                | "raise_for_status"
+                | "json"
+                | "ConfigureAwait"
+                | "expect"
+                | "into_inner"
+                | "status"
+                | "text"
+                | "body"
+                | "isSuccessful"
+                | "get"
+                | "join"
+                | "and_then"
+        );
+        return chain || words::is_pure(&[], name);
+    }
+    // What only makes an argument of a call: `send(build(x))` may be both.
+    true
+}

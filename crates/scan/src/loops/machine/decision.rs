@@ -1,0 +1,100 @@
+//! Which way to go where it cannot be told: the one that does not give up.
+
+use super::super::value::Truth;
+use super::super::words;
+use super::{Fate, Machine};
+use crate::tree::{Id, Kind};
+
+impl Machine<'_, '_, '_> {
+    /// Which way a question goes.
+    pub(super) fn decide(
+        &mut self,
+        id: Id,
+        truth: Truth,
+        then: Option<Id>,
+        otherwise: Option<Id>,
+        test: Option<Id>,
+    ) -> bool {
+        let about = match truth {
+            Truth::Yes => return true,
+            Truth::No => return false,
+            Truth::Maybe(about) => about,
+        };
+        let mut yes = self.prefers(then, otherwise, about && self.plan.fate == Fate::Good);
+        if let Some(test) = test
+            && !about
+            && words::is_stop(self.tree.source(test))
+            && then.is_some_and(|then| self.leaves(then))
+        {
+            yes = false;
+        }
+        if self.plan.flips.contains(&id) {
+            yes = !yes;
+        }
+        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id)
+        {
+            self.trace.undecided.push((id, yes));
+        }
+        yes
+    }
+
+    /// Whether the first way is the better guess: the one that does not leave (after a success: the
+    /// one that does), or the one in which something is called.
+    pub(super) fn prefers(&self, then: Option<Id>, otherwise: Option<Id>, leaving: bool) -> bool {
+        let out = |way: Option<Id>| way.is_some_and(|way| self.leaves(way));
+        match (out(then), out(otherwise)) {
+            (true, false) => leaving,
+            (false, true) => !leaving,
+            _ => {
+                let calls = |way: Option<Id>| way.is_some_and(|way| self.has_operation(way));
+                calls(then) || !calls(otherwise)
+            }
+        }
+    }
+
+    /// Whether a piece of code ends by leaving: its last statement raises, returns or breaks.
+    pub(super) fn leaves(&self, id: Id) -> bool {
+        match self.tree.kind(id) {
+            Kind::Break { label: Some("switch"), .. } => false,
+            Kind::Throw(_) | Kind::Break { .. } => true,
+            Kind::Return(value) => {
+                // `return again()` does not give up.
+                !value.is_some_and(|value| self.goes_on(value))
+            }
+            Kind::Propagate(_) => false,
+            Kind::Block(all) => all.last().is_some_and(|last| self.leaves(*last)),
+            Kind::If { then, otherwise: Some(otherwise), .. } => {
+                self.leaves(*then) && self.leaves(*otherwise)
+            }
+            Kind::Call { callee, .. } => {
+                if let Some(path) = self.tree.path(*callee) {
+                    return matches!(
+                        path[..],
+                        ["reject" | "panic" | "exit" | "bail!" | "panic!" | "bail"]
+                            | [
+                                "sys" | "os" | "process" | "Promise" | "System",
+                                "exit" | "Exit" | "reject"
+                            ]
+                            | ["CompletableFuture", "failedFuture"]
+                    );
+                }
+                false
+            }
+            Kind::Other(all) => matches!(all[..], [only] if self.leaves(only)),
+            _ => false,
+        }
+    }
+
+    /// Whether the function that calls itself is called, or the operation.
+    pub(super) fn goes_on(&self, id: Id) -> bool {
+        let tree = self.tree;
+        self.has_operation(id)
+            || self.plan.recursive.is_some_and(|function| {
+                let name = self.file.function_name(function);
+                tree.walk(id).any(|at| match tree.kind(at) {
+                    Kind::Call { callee, .. } => tree.last_name(*callee) == name,
+                    _ => false,
+                })
+            })
+    }
+}

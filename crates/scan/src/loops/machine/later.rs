@@ -1,0 +1,259 @@
+//! What happens later: promises, timers, functions that are given away.
+
+use super::super::value::{Num, Part, Truth, Value};
+use super::super::words::{self, Sleep};
+use super::{ENDLESS, Exit, Flow, Machine, Wait, seen};
+use crate::language::Language;
+use crate::tree::{Arg, Id, Kind};
+
+impl<'s> Machine<'_, '_, 's> {
+    /// `p.then(f)`, `p.catch(f)` and their kin.
+    pub(super) fn chained(
+        &mut self,
+        of: Id,
+        name: &str,
+        args: &'_ [Arg<'s>],
+    ) -> Result<Option<Value>, Exit<'s>> {
+        let (good, bad) = match name {
+            "then" => (args.first(), args.get(1)),
+            "catch"
+            | "exceptionally"
+            | "exceptionallyCompose"
+            | "onErrorResume"
+            | "or_else"
+            | "unwrap_or_else"
+            | "onErrorResumeNext"
+            | "catchError"
+            | "rescue"
+            | "getOrElse"
+            | "recover"
+            | "recoverWith"
+            | "onFailure" => (None, args.first()),
+            "thenCompose" | "thenApply" | "thenAccept" | "and_then" | "flatMap" | "thenRun"
+            | "ContinueWith" | "onSuccess" => (args.first(), None),
+            "handle" | "whenComplete" | "handleAsync" => (args.first(), args.first()),
+            "finally" => (None, None),
+            _ => return Ok(None),
+        };
+        if args.is_empty() {
+            return Ok(None);
+        }
+        let value = match self.eval(of) {
+            Err(Exit::Throw) => Value::Rejected,
+            other => other?,
+        };
+        let failed = matches!(value, Value::Rejected)
+            || (matches!(value, Value::Outcome(Part::Whole, true)));
+        let way = if failed { bad } else { good };
+        let Some(way) = way else { return Ok(Some(value)) };
+        let input = if failed {
+            self.notice(seen::CAUGHT);
+            Value::Outcome(Part::Error, true)
+        } else {
+            value
+        };
+        let function = self.eval(way.value)?;
+        let Value::Function(function, frame) = function else { return Ok(Some(Value::Unknown)) };
+        let input = if matches!(name, "handle" | "whenComplete" | "handleAsync") {
+            let error = if failed { Value::Outcome(Part::Error, true) } else { Value::Null };
+            vec![(None, input), (None, error)]
+        } else {
+            vec![(None, input)]
+        };
+        match self.invoke(function, input, frame) {
+            Err(Exit::Throw) => Ok(Some(Value::Rejected)),
+            Ok(value) => Ok(Some(value)),
+            Err(exit) => Err(exit),
+        }
+    }
+
+    /// `(0..3).find_map(f)`: calls `f` until it gives something.
+    pub(super) fn until_found(&mut self, over: Id, function: Id) -> Flow<'s> {
+        let all = self.elements(over, ENDLESS + 2, true)?;
+        self.trace.counted = true;
+        let Value::Function(target, frame) = self.eval(function)? else {
+            return Ok(Value::Unknown);
+        };
+        for one in all {
+            let found = self.invoke(target, vec![(None, one)], frame)?;
+            if self.holds(function, &found) == Truth::Yes {
+                return Ok(found);
+            }
+        }
+        Ok(Value::Null)
+    }
+
+    /// `new Promise((resolve, reject) => …)`.
+    pub(super) fn promise(&mut self, args: &'_ [Arg<'s>]) -> Flow<'s> {
+        let Some(first) = args.first() else { return Ok(Value::Unknown) };
+        let function = self.eval(first.value)?;
+        if let Value::Function(function, frame) = function {
+            self.invoke(function, Vec::new(), frame)?;
+        }
+        Ok(Value::Unknown)
+    }
+
+    /// `setTimeout(f, ms)`, `pool.schedule(f, 10, SECONDS)`.
+    pub(super) fn scheduled(
+        &mut self,
+        id: Id,
+        last: &str,
+        args: &'_ [Arg<'s>],
+    ) -> Result<Option<Value>, Exit<'s>> {
+        let tree = self.tree;
+        let function =
+            args.iter().map(|arg| arg.value).filter(|_| last != "delayedExecutor").find(|arg| {
+                matches!(tree.kind(*arg), Kind::Function { .. })
+                    || matches!(tree.kind(*arg), Kind::Name(_) | Kind::Field { .. })
+            });
+        // A timer that gives up is no wait.
+        if let Some(function) = function
+            && words::has(
+                tree.source(function),
+                &["abort", "reject", "cancel", "destroy", "kill(", "timed out"],
+            )
+            && !self.calls_itself(function)
+        {
+            return Ok(Some(Value::Unknown));
+        }
+        let number = args
+            .iter()
+            .rev()
+            .map(|arg| arg.value)
+            .find(|arg| Some(*arg) != function && !self.is_unit(*arg));
+        let mut kind = match self.file.language {
+            Language::Python | Language::Ruby => Sleep::Seconds,
+            Language::Go => Sleep::Nanos,
+            _ => Sleep::Millis,
+        };
+        for arg in args {
+            if let Some(unit) = self.unit(arg.value) {
+                kind = unit;
+            }
+        }
+        if let Some(number) = number {
+            let value = self.eval(number)?;
+            if let Some(num) = self.as_number(number, &value) {
+                let ms = self.in_ms(num, kind);
+                self.wait(id, ms);
+            }
+        }
+        if last == "delayedExecutor" {
+            return Ok(Some(Value::Unknown));
+        }
+        if let Some(function) = function {
+            let value = self.eval(function)?;
+            if let Value::Function(target, frame) = value
+                && !matches!(tree.kind(function), Kind::Name("resolve" | "r" | "res" | "done"))
+            {
+                self.invoke(target, Vec::new(), frame)?;
+            }
+        }
+        Ok(Some(Value::Unknown))
+    }
+
+    pub(super) fn calls_itself(&self, id: Id) -> bool {
+        let Some(function) = self.plan.recursive else { return false };
+        let name = self.file.function_name(function);
+        name.is_some()
+            && self.tree.walk(id).any(|at| match self.tree.kind(at) {
+                Kind::Call { callee, .. } => self.tree.last_name(*callee) == name,
+                _ => false,
+            })
+    }
+
+    pub(super) fn is_unit(&self, id: Id) -> bool {
+        self.unit(id).is_some()
+    }
+
+    pub(super) fn unit(&self, id: Id) -> Option<Sleep> {
+        match self.tree.last_name(id)? {
+            "SECONDS" | "Seconds" => Some(Sleep::Seconds),
+            "MILLISECONDS" => Some(Sleep::Millis),
+            "MICROSECONDS" => Some(Sleep::Micros),
+            "NANOSECONDS" => Some(Sleep::Nanos),
+            _ => None,
+        }
+    }
+
+    pub(super) fn first_number(&mut self, args: &'_ [Arg<'s>]) -> Result<Option<Num>, Exit<'s>> {
+        let Some(arg) = args.first() else { return Ok(None) };
+        let value = self.eval(arg.value)?;
+        Ok(self.as_number(arg.value, &value))
+    }
+
+    /// A call that waits.
+    pub(super) fn sleeps(
+        &mut self,
+        id: Id,
+        how: Sleep,
+        args: &'_ [Arg<'s>],
+    ) -> Result<(), Exit<'s>> {
+        let mut found: Option<(Id, Num)> = None;
+        let mut unknown = None;
+        for arg in args.iter().take(8) {
+            let text = self.tree.source(arg.value);
+            if words::has(text, &["ctx", "context", "cancellation", "token", "signal"])
+                || text == "ct"
+            {
+                continue;
+            }
+            let value = self.eval(arg.value)?;
+            match value.num() {
+                Some(num) if found.is_none() => found = Some((arg.value, num)),
+                None if value == Value::Unknown && unknown.is_none() => unknown = Some(arg.value),
+                _ => {}
+            }
+        }
+        if found.is_none()
+            && let Some(arg) = unknown
+        {
+            found = self.as_number(arg, &Value::Unknown).map(|num| (arg, num));
+        }
+        let how = args.iter().find_map(|arg| self.unit(arg.value)).unwrap_or(how);
+        let ms = match found {
+            Some((arg, num)) => {
+                let how = match how {
+                    Sleep::Named if words::has(self.tree.source(arg), &["second", "sec"]) => {
+                        Sleep::Seconds
+                    }
+                    Sleep::Named => match self.file.language {
+                        Language::Python | Language::Ruby | Language::Php => Sleep::Seconds,
+                        Language::Go => Sleep::Nanos,
+                        _ => Sleep::Millis,
+                    },
+                    known => known,
+                };
+                self.in_ms(num, how)
+            }
+            None => {
+                let text = self.file.brief(id, 60);
+                match self.symbol(text, None) {
+                    Value::Num(num) => num,
+                    _ => return Ok(()),
+                }
+            }
+        };
+        self.wait(id, ms);
+        Ok(())
+    }
+
+    pub(super) fn in_ms(&self, num: Num, how: Sleep) -> Num {
+        if num.duration {
+            return num;
+        }
+        let scale = match how {
+            Sleep::Seconds => 1000.0,
+            Sleep::Nanos => 1e-6,
+            Sleep::Micros => 1e-3,
+            Sleep::Millis | Sleep::Named => 1.0,
+        };
+        num.map(|value| value * scale)
+    }
+
+    pub(super) fn wait(&mut self, at: Id, ms: Num) {
+        if self.looking_up == 0 && self.trace.waits.len() < 2 * ENDLESS as usize {
+            self.trace.waits.push(Wait { after: self.trace.calls, ms, at });
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What was written for a name before the machine began: declarations, defaults, constructors.
+
+use super::super::value::Value;
+use super::super::words;
+use super::Machine;
+use crate::tree::{Id, Kind};
+
+/// How many definitions are followed for one name.
+const DEEPEST_LOOKUP: u32 = 6;
+
+impl<'s> Machine<'_, '_, 's> {
+    /// What was written for a name before the machine began.
+    pub(super) fn resolve(&mut self, at: Id, name: &'s str, field: bool) -> Value {
+        if self.looking_up >= DEEPEST_LOOKUP {
+            return Value::Unknown;
+        }
+        self.looking_up += 1;
+        let value = self.resolve_once(at, name, field);
+        self.looking_up -= 1;
+        value
+    }
+
+    fn resolve_once(&mut self, at: Id, name: &'s str, field: bool) -> Value {
+        let (tree, file) = (self.tree, self.file);
+        let entry = tree.span(self.plan.entry).start;
+        let all = file.assigned(name);
+        if !field {
+            let mut inner = Some(at);
+            // From the innermost function outward.
+            while let Some(function) = inner.and_then(|id| tree.function_of(id)) {
+                let before = all.iter().rfind(|id| {
+                    tree.function_of(**id) == Some(function)
+                        && tree.span(**id).start < entry
+                        && !file.within(self.plan.entry, **id)
+                        && self.is_plain(**id, name)
+                });
+                if let Some(place) = before {
+                    return self.written(*place, name);
+                }
+                if let Kind::Function { params, .. } = tree.kind(function)
+                    && let Some(param) = params.iter().find(|param| param.name == name)
+                {
+                    return match param.default {
+                        Some(default) => self.usual(name.to_owned(), default),
+                        None => Value::Unknown,
+                    };
+                }
+                inner = Some(function);
+            }
+        }
+        if let Some(function) = file.functions(name).first()
+            && file.functions(name).len() == 1
+            && !field
+        {
+            return Value::Function(*function, 0);
+        }
+        // A field of the class, a constant of the module.
+        let class = tree.class_of(at);
+        let declared: Vec<Id> = all
+            .iter()
+            .copied()
+            .filter(|id| {
+                let outside = tree.function_of(*id).is_none();
+                let member = tree.class_of(*id);
+                outside && (member.is_none() || member == class || !field)
+            })
+            .collect();
+        let changed = all.iter().any(|id| {
+            tree.function_of(*id).is_some()
+                && !file.within(*id, self.plan.entry)
+                && self.is_member(*id)
+        });
+        if let [place, ..] = declared[..] {
+            let constant = matches!(tree.kind(place), Kind::Let { constant: true, .. });
+            let value = self.written(place, name);
+            if changed
+                && !constant
+                && let Value::Num(num) = value
+            {
+                return self.symbol(name.to_owned(), Some(num));
+            }
+            if changed && !constant && matches!(value, Value::Bool(_) | Value::Null) {
+                return Value::Unknown;
+            }
+            return value;
+        }
+        // Given in a constructor or a setter.
+        let given: Vec<Id> = all.iter().copied().filter(|id| self.is_member(*id)).collect();
+        if let [place] = given[..]
+            && let Kind::Assign { op: None, value, .. } = tree.kind(place)
+            && !file.within(place, self.plan.entry)
+        {
+            return match tree.kind(*value) {
+                Kind::Name(param) => self.parameter(place, param),
+                _ => self.constant_of(*value),
+            };
+        }
+        Value::Unknown
+    }
+
+    fn is_member(&self, assign: Id) -> bool {
+        match self.tree.kind(assign) {
+            Kind::Assign { target, .. } => {
+                matches!(self.tree.kind(*target), Kind::Field { of, .. } if self.is_own(*of))
+            }
+            _ => false,
+        }
+    }
+
+    fn parameter(&mut self, at: Id, name: &'s str) -> Value {
+        let Some(function) = self.tree.function_of(at) else { return Value::Unknown };
+        let Kind::Function { params, .. } = self.tree.kind(function) else {
+            return Value::Unknown;
+        };
+        match params.iter().find(|param| param.name == name).and_then(|param| param.default) {
+            Some(default) => self.usual(name.to_owned(), default),
+            None => Value::Unknown,
+        }
+    }
+
+    /// A parameter with a default: not known, but usually that.
+    pub(super) fn usual(&mut self, name: String, default: Id) -> Value {
+        match self.constant_of(default) {
+            Value::Num(num) => self.symbol(name, Some(num)),
+            Value::Null => Value::Unknown,
+            other => other,
+        }
+    }
+
+    /// The value of an expression that stands outside of what runs.
+    pub(super) fn constant_of(&mut self, id: Id) -> Value {
+        self.eval(id).unwrap_or(Value::Unknown)
+    }
+
+    fn is_plain(&self, place: Id, name: &str) -> bool {
+        match self.tree.kind(place) {
+            Kind::Let { .. } => true,
+            Kind::Assign { op: None, target, .. } => match self.tree.kind(*target) {
+                Kind::Name(_) => true,
+                Kind::List(all) => all
+                    .iter()
+                    .any(|one| matches!(self.tree.kind(*one), Kind::Name(n) if *n == name)),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    fn written(&mut self, place: Id, name: &str) -> Value {
+        let (target, value, ty) = match self.tree.kind(place) {
+            Kind::Let { target, value, ty, .. } => (*target, *value, *ty),
+            Kind::Assign { target, value, .. } => (*target, Some(*value), None),
+            _ => return Value::Unknown,
+        };
+        let Some(value) = value else {
+            return match ty {
+                Some(ty) if words::has(ty, &["int", "float", "long", "number", "double"]) => {
+                    Value::number(0.0)
+                }
+                Some(ty) if words::has(ty, &["bool"]) => Value::Bool(false),
+                _ => Value::Null,
+            };
+        };
+        // The operation itself is not called by looking at what it gave.
+        if self.has_operation(value) {
+            return Value::Unknown;
+        }
+        let found = self.constant_of(value);
+        match (self.tree.kind(target), found) {
+            (Kind::List(all), Value::List(values)) if all.len() == values.len() => {
+                let at = all.iter().position(|one| self.tree.last_name(*one) == Some(name));
+                at.map_or(Value::Unknown, |at| values[at].clone())
+            }
+            (Kind::List(_), _) => Value::Unknown,
+            (_, found) => found,
+        }
+    }
+
+    pub(super) fn has_operation(&self, id: Id) -> bool {
+        self.plan.ops.iter().any(|op| self.file.within(*op, id))
+    }
+}

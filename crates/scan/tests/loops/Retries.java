@@ -1,0 +1,88 @@
+class Retries {
+    static final int MAX = 3;
+    static final long DELAY = 200;
+
+    // expect H25: retry attempts=3 delay=linear base=200 schedule=200,400 jitter=none
+    Object h25() throws Exception {
+        for (int attempt = 1; attempt <= MAX; attempt++) {
+            try {
+                return call();
+            } catch (IOException e) {
+                if (attempt == MAX) throw e;
+                Thread.sleep(DELAY * attempt);
+            }
+        }
+        return null;
+    }
+
+    // expect H26: retry attempts=5 delay=exponential base=1000 schedule=1000,2000,4000,8000 jitter=none wasted
+    void h26(Message msg) {
+        int n = 0;
+        boolean ok;
+        do {
+            ok = send(msg);
+            if (!ok) Thread.sleep(1000L << n);
+        } while (!ok && ++n < 5);
+    }
+
+    // expect H27: retry attempts=3 delay=none jitter=none
+    Item h27(long id) {
+        int k = 0;
+        while (true) {
+            try {
+                return repo.load(id);
+            } catch (TransientDataAccessException e) {
+                if (++k == 3) throw e;
+            }
+        }
+    }
+
+    // expect H28: retry attempts=4 delay=none jitter=none
+    void h28() {
+        int n = 0;
+        outer:
+        for (;;) {
+            try {
+                doWork();
+                break outer;
+            } catch (SQLTransientException e) {
+                if (++n > 3) throw e;
+                continue outer;
+            }
+        }
+    }
+
+    // expect H29: retry attempts=dynamic expression=left+1 delay=exponential jitter=none
+    CompletableFuture<T> h29(int left, long delay) {
+        return callAsync().exceptionallyCompose(e -> left == 0
+            ? CompletableFuture.failedFuture(e)
+            : CompletableFuture.supplyAsync(() -> null, CompletableFuture.delayedExecutor(delay, MILLISECONDS))
+                .thenCompose(x -> h29(left - 1, delay * 2)));
+    }
+
+    // expect H30: retry attempts=5 delay=linear base=10000 schedule=10000,20000,30000,40000 jitter=none
+    void attempt(int n) {
+        try {
+            deliver();
+        } catch (Exception e) {
+            if (n < 5) pool.schedule(() -> attempt(n + 1), 10L * n, TimeUnit.SECONDS);
+            else dead.add(job);
+        }
+    }
+
+    void start() {
+        attempt(1);
+    }
+
+    // expect H31: retry attempts=4 delay=none jitter=none
+    public Response intercept(Chain c) throws IOException {
+        Response r = c.proceed(c.request());
+        int n = 0;
+        while (!r.isSuccessful() && n < 3) {
+            n++;
+            r.close();
+            r = c.proceed(c.request());
+        }
+        return r;
+    }
+}
