@@ -81,7 +81,8 @@ fn label_files(folder: &Path) -> Result<Vec<PathBuf>> {
 fn scan(folder: &Path) -> Result<Vec<Value>> {
     let folder = std::path::absolute(folder)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    let binary = std::env::var_os("DAMPER_BIN").map_or(target.join("release/damper"), PathBuf::from);
+    let binary =
+        std::env::var_os("DAMPER_BIN").map_or(target.join("release/damper"), PathBuf::from);
     let mut command = program(binary);
     command.arg("scan").arg(folder).args(["--json", "--quiet"]);
     let printed: Value = serde_json::from_str(&output(&mut command)?)?;

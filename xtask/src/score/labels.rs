@@ -71,7 +71,7 @@ impl Repository {
 
     /// Whether everything counts as production, whatever its path says.
     pub(crate) fn all_production(&self) -> bool {
-        self.sites.iter().any(|site| site.group() == Some("config"))
+        self.roots.is_some() && self.sites.iter().any(|site| site.group() == Some("config"))
     }
 }
 

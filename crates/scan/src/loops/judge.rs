@@ -9,7 +9,7 @@ use super::machine::{Cut, Fate, Machine, Plan, Trace, seen};
 use super::words;
 use crate::language::Language;
 use crate::policy::{Confidence, Kind as PolicyKind};
-use crate::tree::{Id, Kind};
+use crate::tree::{Id, Kind, Tree};
 
 /// Steps of one run.
 const STEPS: u32 = 50_000;
@@ -300,6 +300,11 @@ struct Context {
     parameter: bool,
     /// The result is closed at once: only whether there is one mattered.
     closed: bool,
+    /// Whether something says that the operation leaves the process: its name, what it belongs
+    /// to, that it is awaited, or the kinds of errors that are caught around it.
+    outside: bool,
+    /// Whether the lines around it, comments too, speak of trying again.
+    said: bool,
 }
 
 impl Context {
@@ -330,7 +335,23 @@ impl Context {
         let closed = tree
             .parent(call)
             .is_some_and(|up| matches!(tree.kind(up), Kind::Field { name: "close", .. }));
+        let awaited =
+            tree.ancestors(call).take(3).any(|up| matches!(tree.kind(up), Kind::Await(_)));
+        let caught = tree
+            .ancestors(call)
+            .filter_map(|up| match tree.kind(up) {
+                Kind::Try { handlers, .. } => Some(handlers),
+                _ => None,
+            })
+            .flatten()
+            .flat_map(|handler| &handler.types)
+            .any(|ty| words::is_outside_error(tree.source(*ty)));
+        let path = tree.path(callee).unwrap_or_else(|| vec![&last]);
+        let outside = awaited || caught || words::leaves_the_process(&path);
+        let said = words::speaks_of_again(lines_around(tree, candidate.place, group));
         Self {
+            outside,
+            said,
             text: tree.source(candidate.place).chars().take(4000).collect(),
             last,
             call: file.brief(call, 200),
@@ -346,6 +367,21 @@ impl Context {
     }
 }
 
+/// The text of a candidate's lines, with the two above it; of a pair of calls from the first to
+/// the second.
+fn lines_around<'s>(tree: &Tree<'s>, place: Id, group: &[Id]) -> &'s str {
+    let spans = group.iter().map(|id| tree.span(*id)).chain([tree.span(place)]);
+    let start = spans.clone().map(|span| span.start as usize).min().unwrap_or(0);
+    let end = spans.map(|span| span.end as usize).max().unwrap_or(start);
+    let text = tree.text();
+    let above = text[..start].rmatch_indices('\n').nth(2).map_or(0, |(at, _)| at);
+    let mut end = end.min(start + 4000).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(above..end).unwrap_or_default()
+}
+
 /// What kind of repetition it is; `None`: none that is reported.
 fn kind_of(
     context: &Context,
@@ -356,6 +392,16 @@ fn kind_of(
 ) -> Option<PolicyKind> {
     let strong = trace.seen & (seen::CAUGHT | seen::ERROR | seen::STATUS | seen::FLAG) != 0;
     let waits = trace.waits.iter().any(|wait| wait.after > 0);
+    // What neither waits nor speaks of it has to reach out of the process, or be handed in: a
+    // parser that looks again, or a second lookup in a table, has the form of a retry, too.
+    let evident = waits || context.named() || context.said || context.parameter;
+    if !evident && !context.outside {
+        return None;
+    }
+    // The same call twice is so often something else that it has to reach out in any case.
+    if context.shape == Shape::Repeat && !context.outside && !(context.said && strong) {
+        return None;
+    }
     if !leaves {
         // Success goes on: a stream that is opened again, or no retry at all.
         let stream = words::is_stream(&context.last) || words::is_stream(&context.function);

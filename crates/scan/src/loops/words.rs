@@ -1,10 +1,14 @@
 //! Words by which calls and fields are told apart. Names never decide alone: they say which calls
 //! cannot be an operation, which wait, and what a field of an answer means.
 
+mod outside;
+
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use crate::language::Language;
+
+pub(super) use outside::{is_outside_error, leaves_the_process, speaks_of_again};
 
 /// The words of a name: `isRetryable_error` is `is`, `retryable`, `error`.
 pub(super) fn words(name: &str) -> Vec<String> {
