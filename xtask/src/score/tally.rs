@@ -94,6 +94,8 @@ impl Tally {
             .filter_map(Found::of)
             .filter(|found| repository.covers(found.path))
             .filter(|found| found.text("/kind") == "retry")
+            // As `damper scan` prints them: what it is not sure of is left out.
+            .filter(|found| found.text("/confidence") != "low")
             .filter(|found| found.value.get("implicit") != Some(&Value::Bool(true)))
             .collect();
         let production = |scope: &str| all_production || scope == "production";
@@ -128,7 +130,7 @@ impl Tally {
                 })
             };
             let hit = touches(Label::Retry);
-            if !hit && (touches(Label::Ambiguous) || one.text("/confidence") == "low") {
+            if !hit && touches(Label::Ambiguous) {
                 continue;
             }
             tally.precision.add(hit);

@@ -305,6 +305,8 @@ struct Context {
     outside: bool,
     /// Whether the lines around it, comments too, speak of trying again.
     said: bool,
+    /// Only errors that the code itself makes are caught around it.
+    mistake: bool,
 }
 
 impl Context {
@@ -335,6 +337,13 @@ impl Context {
         let closed = tree
             .parent(call)
             .is_some_and(|up| matches!(tree.kind(up), Kind::Field { name: "close", .. }));
+        let handlers = tree.ancestors(call).find_map(|up| match tree.kind(up) {
+            Kind::Try { handlers, .. } => Some(handlers),
+            _ => None,
+        });
+        let mut types =
+            handlers.into_iter().flatten().flat_map(|handler| &handler.types).peekable();
+        let mistake = types.peek().is_some() && types.all(|ty| words::is_mistake(tree.source(*ty)));
         let awaited =
             tree.ancestors(call).take(3).any(|up| matches!(tree.kind(up), Kind::Await(_)));
         let caught = tree
@@ -352,6 +361,7 @@ impl Context {
         Self {
             outside,
             said,
+            mistake,
             text: tree.source(candidate.place).chars().take(4000).collect(),
             last,
             call: file.brief(call, 200),
@@ -394,12 +404,18 @@ fn kind_of(
     let waits = trace.waits.iter().any(|wait| wait.after > 0);
     // What neither waits nor speaks of it has to reach out of the process, or be handed in: a
     // parser that looks again, or a second lookup in a table, has the form of a retry, too.
-    let evident = waits || context.named() || context.said || context.parameter;
+    let answered = trace.seen & (seen::STATUS | seen::FLAG) != 0;
+    let evident = waits || context.named() || context.said || context.parameter || answered;
     if !evident && !context.outside {
         return None;
     }
     // The same call twice is so often something else that it has to reach out in any case.
     if context.shape == Shape::Repeat && !context.outside && !(context.said && strong) {
+        return None;
+    }
+    // A mistake of the code itself passes only with other arguments; a person is asked again with
+    // other words.
+    if context.mistake && !waits || words::asks_a_person(&context.call) {
         return None;
     }
     if !leaves {
@@ -410,7 +426,7 @@ fn kind_of(
     }
     let interrupted =
         words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"]);
-    if interrupted && !waits && !context.named() {
+    if interrupted && !waits {
         return None;
     }
     if trace.collection && !(context.named() && waits) {

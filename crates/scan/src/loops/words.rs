@@ -8,7 +8,9 @@ use std::sync::LazyLock;
 
 use crate::language::Language;
 
-pub(super) use outside::{is_outside_error, leaves_the_process, speaks_of_again};
+pub(super) use outside::{
+    asks_a_person, is_mistake, is_outside_error, leaves_the_process, speaks_of_again,
+};
 
 /// The words of a name: `isRetryable_error` is `is`, `retryable`, `error`.
 pub(super) fn words(name: &str) -> Vec<String> {

@@ -155,6 +155,48 @@ pub(in crate::loops) fn leaves_the_process(path: &[&str]) -> bool {
     any(last, REACHES) || before.iter().any(|part| any(part, OUTSIDE))
 }
 
+/// Kinds of errors that a mistake makes: what failed fails again.
+pub(in crate::loops) fn is_mistake(text: &str) -> bool {
+    let last = text.rsplit(['.', ':']).next().unwrap_or(text);
+    matches!(
+        last,
+        "TypeError"
+            | "ValueError"
+            | "KeyError"
+            | "IndexError"
+            | "AttributeError"
+            | "LookupError"
+            | "NameError"
+            | "ImportError"
+            | "ModuleNotFoundError"
+            | "UnicodeDecodeError"
+            | "UnicodeEncodeError"
+            | "UnicodeError"
+            | "AssertionError"
+            | "NotImplementedError"
+            | "SyntaxError"
+            | "NumberFormatException"
+            | "IllegalArgumentException"
+            | "ClassCastException"
+            | "NullPointerException"
+            | "FormatException"
+            | "ArgumentException"
+            | "NoSuchMethodException"
+            | "ClassNotFoundException"
+            | "InvalidCastException"
+            | "FileNotFoundError"
+            | "FileNotFoundException"
+    )
+}
+
+/// Whether a call asks a person.
+pub(in crate::loops) fn asks_a_person(call: &str) -> bool {
+    any(
+        call.split('(').next().unwrap_or(call),
+        &["input", "prompt", "readline", "ask", "question", "validate", "getpass", "confirm"],
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
