@@ -95,7 +95,7 @@ fn frame(out: &mut String, frame: &Frame, line: u32, end_line: u32) {
         let _ = writeln!(out, "  {sign} {number}{text}");
     }
     if frame.more > 0 {
-        let more = format!("… {} more", count(frame.more as usize, "line"));
+        let more = format!("… {}", count(frame.more as usize, "more line"));
         let _ = writeln!(out, "    {}", paint(DIM, &more));
     }
 }
