@@ -12,7 +12,6 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context as _;
 use damper_report::result::scan::{Scan, rank};
 use damper_report::scan::{github, html, markdown, sarif, study};
-use damper_scan::config::Config;
 use damper_scan::policy::Scope;
 use damper_scan::rules::Severity;
 use damper_scan::scan::{Control, Options};
@@ -36,11 +35,11 @@ pub(crate) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     let known = settings.baseline.as_deref().map(Baseline::read).transpose()?;
 
     let stop = interrupt::flag();
-    let mut result = Scan { version: env!("CARGO_PKG_VERSION").to_owned(), ..Scan::default() };
+    let nothing = damper_scan::scan::Scan::default();
+    let mut result = convert::scan::scan(&nothing, Vec::new(), &settings.scopes, str::to_owned);
     let progress = Progress::new(args.quiet);
     for group in &groups {
-        let found = one(args, group, &settings.config, &settings.scopes, &stop, &progress)?;
-        result.scopes.clone_from(&found.scopes);
+        let found = one(args, group, &settings, &settings.scopes, &stop, &progress)?;
         convert::scan::join(&mut result, found);
     }
     drop(progress);
@@ -85,7 +84,7 @@ fn count(args: &ScanArgs) -> anyhow::Result<u8> {
     for group in roots::projects(args)? {
         let settings = Settings::of(args, group.roots.first().map(std::path::PathBuf::as_path))?;
         let name = group.roots.iter().map(|root| root.display().to_string()).collect();
-        let found = one(args, &group, &settings.config, &[Scope::Production], &stop, &progress)?;
+        let found = one(args, &group, &settings, &[Scope::Production], &stop, &progress)?;
         scans.push((name, found));
     }
     drop(progress);
@@ -111,7 +110,7 @@ fn count(args: &ScanArgs) -> anyhow::Result<u8> {
 fn one(
     args: &ScanArgs,
     group: &Group,
-    config: &Config,
+    settings: &Settings,
     scopes: &[Scope],
     stop: &AtomicBool,
     progress: &Progress,
@@ -120,7 +119,7 @@ fn one(
         roots: group.roots.clone(),
         limits: limits(args),
         threads: args.threads,
-        config: config.clone(),
+        config: settings.config_for(group.roots.first().map_or(Path::new("."), |root| root)),
     };
     let show = |done, total| progress.show("reading", done, total);
     let found = damper_scan::scan::scan(&options, Control { stop, progress: &show })?;

@@ -18,11 +18,20 @@ fn rules() -> Vec<RuleText> {
         .into()
 }
 
+fn validator() -> jsonschema::Validator {
+    let schema = include_str!("../data/sarif-2.1.0-rtm.5.json");
+    let mut schema: Value = serde_json::from_str(schema).expect("a schema");
+    // Its bracket does not close, which the errata of the standard repair; we write no language.
+    for part in ["run", "toolComponent"] {
+        let language = &mut schema["definitions"][part]["properties"]["language"];
+        language.as_object_mut().expect("a property").remove("pattern");
+    }
+    jsonschema::validator_for(&schema).expect("a schema")
+}
+
 #[track_caller]
 fn assert_valid(log: &Value) {
-    let schema = include_str!("../data/sarif-2.1.0-rtm.5.json");
-    let schema: Value = serde_json::from_str(schema).expect("a schema");
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let validator = validator();
     let errors: Vec<_> =
         validator.iter_errors(log).map(|e| format!("{}: {e}", e.instance_path())).collect();
     assert!(errors.is_empty(), "{errors:#?}");
@@ -38,9 +47,7 @@ fn a_log_keeps_to_the_schema() {
 /// The test of the test: the schema refuses what is wrong.
 #[test]
 fn a_wrong_log_is_refused() {
-    let schema: Value =
-        serde_json::from_str(include_str!("../data/sarif-2.1.0-rtm.5.json")).expect("a schema");
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let validator = validator();
     let good = sarif::log(&scan::hostile(), &rules());
     for (pointer, wrong) in [
         ("/version", serde_json::json!("2.0.0")),

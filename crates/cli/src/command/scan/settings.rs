@@ -10,7 +10,9 @@ use crate::args::{FailOn, ScanArgs, ScopeArg};
 
 /// The command line goes before the configuration, and that before the defaults.
 pub(crate) struct Settings {
-    pub(crate) config: Config,
+    config: Config,
+    /// The folder of the configuration.
+    folder: PathBuf,
     pub(crate) fail_on: Option<Severity>,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) baseline: Option<PathBuf>,
@@ -33,7 +35,7 @@ impl Settings {
             Some(FailOn::Error) => Some(Severity::Error),
             None => Some(config.fail_on.unwrap_or(Severity::Warning)),
         };
-        let folder = file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        let folder = file.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
         let of_config = || config.baseline.as_ref().map(|baseline| folder.join(baseline));
         // Who writes a baseline wants all of it, and the one of the configuration may not be there
         // yet.
@@ -43,7 +45,34 @@ impl Settings {
             (None, None) => of_config(),
         };
         let scopes = scopes(&args.scope, &config);
-        Ok(Self { config, fail_on, scopes, baseline })
+        Ok(Self { config, folder, fail_on, scopes, baseline })
+    }
+
+    /// The configuration as it looks from a root: its globs start from its own folder.
+    pub(crate) fn config_for(&self, root: &Path) -> Config {
+        let base = if root.is_dir() { root } else { Path::new(".") };
+        let real = |path: &Path| {
+            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+            std::fs::canonicalize(path).ok()
+        };
+        let below = match (real(base), real(&self.folder)) {
+            (Some(base), Some(folder)) => base.strip_prefix(folder).ok().map(Path::to_owned),
+            _ => None,
+        };
+        let below = below.map(|below| below.to_string_lossy().into_owned()).unwrap_or_default();
+        let exclude = self.config.exclude.iter().map(|glob| from_below(glob, &below)).collect();
+        Config { exclude, ..self.config.clone() }
+    }
+}
+
+/// A glob of a folder as it reads in a folder below it. One without a slash before its end
+/// holds everywhere; one that leads elsewhere stays as it is and finds nothing.
+fn from_below(glob: &str, below: &str) -> String {
+    let rest = glob.trim_start_matches('/').strip_prefix(below);
+    match rest.and_then(|rest| rest.strip_prefix('/')) {
+        Some(rest) if !below.is_empty() && rest.is_empty() => "*".to_owned(),
+        Some(rest) if !below.is_empty() => format!("/{rest}"),
+        _ => glob.to_owned(),
     }
 }
 
@@ -65,4 +94,19 @@ fn scopes(asked: &[ScopeArg], config: &Config) -> Vec<Scope> {
         })
     };
     ALL.into_iter().filter(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_start_from_the_folder_of_the_configuration() {
+        assert_eq!(from_below("legacy/", "src"), "legacy/");
+        assert_eq!(from_below("src/legacy/", "src"), "/legacy/");
+        assert_eq!(from_below("/src/a/*.py", "src/a"), "/*.py");
+        assert_eq!(from_below("src/", "src"), "*");
+        assert_eq!(from_below("srcs/a", "src"), "srcs/a");
+        assert_eq!(from_below("src/legacy/", ""), "src/legacy/");
+    }
 }
