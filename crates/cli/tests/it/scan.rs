@@ -57,7 +57,7 @@ fn every_format() {
         let args = ["scan", "examples/scan", "--format", format, "--fail-on", "error"];
         holds(&format!("scan-{format}"), &args);
     }
-    holds("scan-json", &["scan", "examples/scan/prices.go", "--json"]);
+    holds("scan-json", &["scan", "examples/scan/prices.go", "--scope", "example", "--json"]);
     holds("scan-elsewhere", &["scan", "examples/scan/tests", "--scope", "all"]);
     holds("scan-study", &["scan", "--study", "examples/scan"]);
     holds("scan-study-markdown", &["scan", "--study", "examples/scan", "--format", "markdown"]);
