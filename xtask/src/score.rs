@@ -84,7 +84,9 @@ fn scan(folder: &Path) -> Result<Vec<Value>> {
     let binary =
         std::env::var_os("DAMPER_BIN").map_or(target.join("release/damper"), PathBuf::from);
     let mut command = program(binary);
-    command.arg("scan").arg(folder).args(["--json", "--quiet"]);
+    // From within, so that paths are those of the labels.
+    command.args(["scan", ".", "--json", "--quiet", "--fail-on", "never"]);
+    command.args(["--scope", "all", "--implicit"]).current_dir(folder);
     let printed: Value = serde_json::from_str(&output(&mut command)?)?;
     let policies = printed.get("policies").and_then(Value::as_array).context("no policies")?;
     Ok(policies.clone())

@@ -1,8 +1,12 @@
 //! Arguments.
 
+mod scan;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+pub(crate) use scan::{FailOn, Format, ScanArgs, ScopeArg};
 
 /// Keeps a retry from becoming the outage.
 ///
@@ -33,7 +37,7 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
     /// Solve the analytic model in milliseconds: rejection, attempts, amplification, hidden capacity
     Solve(SolveArgs),
-    /// Find the retry policies in source code
+    /// Find the retry policies in source code, and what is wrong with them
     Scan(ScanArgs),
     /// Validate a system file: all errors at once, with warnings about what will surprise
     Check(CheckArgs),
@@ -52,25 +56,6 @@ pub(crate) struct SystemArgs {
     /// A path and a YAML value; names with special characters are quoted.
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ScanArgs {
-    /// Folders and files
-    #[arg(required = true, value_name = "PATH")]
-    pub(crate) paths: Vec<PathBuf>,
-    /// Print JSON instead of text
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Leave out larger files
-    #[arg(long, value_name = "MIB", default_value_t = 2)]
-    pub(crate) max_file_mib: u64,
-    /// Threads [default: one for each core]
-    #[arg(long, default_value_t = 0, hide_default_value = true)]
-    pub(crate) threads: usize,
-    /// No progress
-    #[arg(long)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, ClapArgs)]

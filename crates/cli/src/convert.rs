@@ -1,6 +1,7 @@
 //! From what the simulator knows to the result format. No arithmetic of its own.
 
 pub(crate) mod scan;
+mod why;
 
 use std::collections::BTreeMap;
 

@@ -5,6 +5,7 @@ mod headroom;
 mod scan;
 mod simulate;
 mod solve;
+mod study;
 mod table;
 
 use std::io::{IsTerminal, Write};
@@ -17,6 +18,7 @@ pub(crate) use headroom::headroom;
 pub(crate) use scan::scan;
 pub(crate) use simulate::simulate;
 pub(crate) use solve::solve;
+pub(crate) use study::study;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();

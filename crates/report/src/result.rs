@@ -4,6 +4,7 @@
 
 pub mod scan;
 mod solve;
+pub mod study;
 
 use std::collections::BTreeMap;
 

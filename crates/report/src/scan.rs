@@ -1,8 +1,11 @@
-//! A scan for other programs and other places: SARIF, GitHub annotations, Markdown.
+//! A scan for other programs and other places: SARIF, GitHub annotations, Markdown, and
+//! the tables of the published study.
 
 pub mod github;
+pub mod html;
 pub mod markdown;
 pub mod sarif;
+pub mod study;
 
 use serde::{Deserialize, Serialize};
 

@@ -12,6 +12,7 @@ pub(crate) mod axis;
 pub(crate) mod band;
 pub(crate) mod bar;
 pub(crate) mod line;
+pub(crate) mod rows;
 pub(crate) mod scale;
 pub(crate) mod scatter;
 

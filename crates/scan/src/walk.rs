@@ -142,14 +142,18 @@ pub fn walk(roots: &[PathBuf], exclude: &[String], limits: &Limits) -> Walked {
     for root in roots {
         let mut builder = WalkBuilder::new(root);
         builder.max_depth(Some(limits.depth)).follow_links(false).require_git(false);
-        if let Some(overrides) = overrides(root, exclude, &mut all) {
+        // A single file is named from where one stands, and so are the globs that leave it out.
+        let single = root.is_file();
+        let base = if single { Path::new(".") } else { root };
+        if let Some(overrides) = overrides(base, exclude, &mut all) {
+            if single && overrides.matched(root, false).is_ignore() {
+                continue;
+            }
             builder.overrides(overrides);
         }
-        builder.filter_entry(|entry| {
-            entry.depth() == 0
-                || !entry.file_type().is_some_and(|kind| kind.is_dir())
-                || !vendored(entry.path())
-        });
+        // The depth of the folder of other people's code in which the walk is: what is in it is
+        // counted and not read.
+        let mut foreign = None;
         for entry in builder.build() {
             let entry = match entry {
                 Ok(entry) => entry,
@@ -162,6 +166,14 @@ pub fn walk(roots: &[PathBuf], exclude: &[String], limits: &Limits) -> Walked {
             let Some(kind) = entry.file_type() else { continue };
             let language =
                 entry.path().extension().and_then(|end| Language::of_extension(end.to_str()?));
+            if foreign.is_some_and(|depth| entry.depth() > depth) {
+                if kind.is_file() && language.is_some() {
+                    all.skip(Skipped::Vendored);
+                }
+                continue;
+            }
+            let enters = entry.depth() > 0 && kind.is_dir() && vendored(entry.path());
+            foreign = enters.then(|| entry.depth());
             if kind.is_symlink() {
                 if language.is_some() {
                     all.skip(Skipped::Link);
@@ -287,6 +299,9 @@ mod tests {
         write("a.py", b"x = 1\n");
         write("sub/b.go", b"package b\n");
         write("node_modules/c.js", b"");
+        write("node_modules/deep/c.js", b"");
+        write("node_modules/deep/c.txt", b"");
+        write("node_modules_ours/c.js", b"");
         write("ignored/d.py", b"");
         write(".gitignore", b"ignored\n");
         write("e.min.js", b"");
@@ -299,10 +314,22 @@ mod tests {
         std::os::unix::fs::symlink("/etc/hosts", root.path().join("h.py")).expect("linked");
         let walked = walk(&[root.path().to_owned()], &["left/".to_owned()], &Limits::default());
         let paths: Vec<_> = walked.files.iter().map(|found| found.path.as_str()).collect();
-        assert_eq!(paths, ["a.py", "sub/b.go"]);
+        assert_eq!(paths, ["a.py", "node_modules_ours/c.js", "sub/b.go"]);
+        assert_eq!(walked.skipped[&Skipped::Vendored], 2);
         assert_eq!(walked.skipped[&Skipped::TooLarge], 1);
         assert_eq!(walked.skipped[&Skipped::Minified], 1);
         assert_eq!(walked.skipped[&Skipped::Link], 1);
+    }
+
+    #[test]
+    fn a_file_that_is_named_may_be_left_out_too() {
+        let root = tempfile::tempdir().expect("a folder");
+        let file = root.path().join("a_gen.py");
+        fs::write(&file, "").expect("written");
+        let of = |exclude: &str| {
+            walk(std::slice::from_ref(&file), &[exclude.to_owned()], &Limits::default()).files.len()
+        };
+        assert_eq!((of("*_gen.py"), of("other.py")), (0, 1));
     }
 
     #[test]

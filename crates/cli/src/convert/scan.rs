@@ -1,21 +1,30 @@
 //! From what the scanner knows to the result format.
 
 use damper_report::result::scan as out;
+use damper_report::scan::RuleText;
 use damper_scan::policy::{
     Attempts, By, Confidence, Delay, DelayKind, From, Jitter, Kind, Policy, Scope, Setting,
 };
 use damper_scan::rules::{self, Finding};
 use damper_scan::scan::{FileFindings, Scan};
 
-/// Everything but the findings of rules.
-pub(crate) fn scan(scan: &Scan, roots: Vec<String>) -> out::Scan {
+use super::why;
+
+/// One scan, with every path as `shown` says it.
+pub(crate) fn scan(
+    scan: &Scan,
+    roots: Vec<String>,
+    scopes: &[Scope],
+    shown: impl Fn(&str) -> String,
+) -> out::Scan {
     let languages = scan.languages.iter().map(|(language, &[files, lines])| {
         (language.name().to_owned(), out::LanguageCoverage { files, lines })
     });
     let skipped = scan.skipped.iter().map(|(why, count)| (why.name().to_owned(), *count));
-    out::Scan {
+    let mut result = out::Scan {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         roots,
+        scopes: scopes.iter().map(|one| scope(*one).to_owned()).collect(),
         partial: scan.partial,
         policies: scan.files.iter().flat_map(of_file).collect(),
         findings: scan.findings.iter().map(finding).collect(),
@@ -27,11 +36,58 @@ pub(crate) fn scan(scan: &Scan, roots: Vec<String>) -> out::Scan {
             skipped: skipped.collect(),
         },
         notes: scan.notes.clone(),
+        ..out::Scan::default()
+    };
+    result.policies.iter_mut().for_each(|policy| policy.path = shown(&policy.path));
+    result.findings.iter_mut().for_each(|finding| finding.path = shown(&finding.path));
+    result
+}
+
+/// Puts another scan behind one.
+pub(crate) fn join(all: &mut out::Scan, more: out::Scan) {
+    all.roots.extend(more.roots);
+    all.partial |= more.partial;
+    all.policies.extend(more.policies);
+    all.findings.extend(more.findings);
+    all.coverage.files += more.coverage.files;
+    all.coverage.lines += more.coverage.lines;
+    all.coverage.broken += more.coverage.broken;
+    for (language, of) in more.coverage.languages {
+        let known = all.coverage.languages.entry(language).or_default();
+        known.files += of.files;
+        known.lines += of.lines;
     }
+    for (why, count) in more.coverage.skipped {
+        *all.coverage.skipped.entry(why).or_default() += count;
+    }
+    all.notes.extend(more.notes);
+}
+
+/// Keeps what is in the scopes that were asked for, and counts the rest.
+pub(crate) fn narrow(scan: &mut out::Scan, implicit: bool) {
+    let scopes = std::mem::take(&mut scan.scopes);
+    let elsewhere = |scope: &String| !scopes.contains(scope);
+    let unlisted = &mut scan.unlisted;
+    scan.policies.retain(|policy| {
+        let elsewhere = elsewhere(&policy.scope);
+        let hidden = !elsewhere && policy.implicit && !implicit;
+        unlisted.policies_elsewhere += u64::from(elsewhere);
+        unlisted.implicit_policies += u64::from(hidden);
+        !elsewhere && !hidden
+    });
+    scan.findings.retain(|finding| {
+        let elsewhere = elsewhere(&finding.scope);
+        unlisted.findings_elsewhere += u64::from(elsewhere);
+        !elsewhere
+    });
+    scan.scopes = scopes;
 }
 
 fn of_file(file: &FileFindings) -> impl Iterator<Item = out::FoundPolicy> {
-    file.policies.iter().map(|policy| one(file, policy))
+    file.policies.iter().zip(&file.prints).map(|(policy, print)| out::FoundPolicy {
+        fingerprint: format!("{print:016x}"),
+        ..one(file, policy)
+    })
 }
 
 fn one(file: &FileFindings, policy: &Policy) -> out::FoundPolicy {
@@ -74,6 +130,7 @@ fn one(file: &FileFindings, policy: &Policy) -> out::FoundPolicy {
         }
         .to_owned(),
         notes: policy.notes.clone(),
+        fingerprint: String::new(),
     }
 }
 
@@ -86,12 +143,31 @@ fn finding(finding: &Finding) -> out::Finding {
         line: finding.hit.line,
         end_line: finding.hit.end_line,
         message: finding.hit.message.clone(),
+        why: why::of(finding.rule).to_owned(),
         fix: fix.to_owned(),
         scope: scope(finding.scope).to_owned(),
         fingerprint: format!("{:016x}", finding.fingerprint),
         silenced: finding.silenced.clone(),
         known: false,
+        frame: None,
     }
+}
+
+/// The rules, for formats that carry them along.
+pub(crate) fn rule_texts() -> Vec<RuleText> {
+    let text = |rule: &&rules::Rule| RuleText {
+        id: rule.id.to_owned(),
+        severity: rule.severity.name().to_owned(),
+        summary: rule.summary.to_owned(),
+        fix: rule.fix.to_owned(),
+        page: format!(
+            "{}.\n\n**Why it matters:** {}.\n\n**To fix:** {}.\n",
+            rule.summary,
+            why::of(rule.id),
+            rule.fix
+        ),
+    };
+    rules::RULES.iter().map(text).collect()
 }
 
 fn from(from: &From) -> String {

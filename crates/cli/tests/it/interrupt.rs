@@ -111,3 +111,23 @@ fn simulate_prints_what_it_has() {
     let series = result["series"]["t_s"].as_array().unwrap();
     assert!(!series.is_empty(), "what was measured is there");
 }
+
+#[test]
+fn scan_prints_what_it_has() {
+    // One file with many names: there is more of it than can be read before the signal comes.
+    let folder = tempfile::tempdir().unwrap();
+    let first = folder.path().join("0.py");
+    let retry = "for n in range(5):\n    try:\n        call()\n        break\n    except IOError:\n        pass\n";
+    std::fs::write(&first, format!("{retry}{}", "print(1, 2, 3)\n".repeat(100_000))).unwrap();
+    for n in 1..1500 {
+        std::fs::hard_link(&first, folder.path().join(format!("{n}.py"))).unwrap();
+    }
+    let path = folder.path().to_str().unwrap();
+    let ran = interrupted(&["scan", path, "--json", "--threads", "1"]);
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    assert_eq!(ran.err, "");
+    let result: Value = serde_json::from_str(&ran.out).expect("partial, and still JSON");
+    assert_eq!(result["partial"], true);
+    let files = result["coverage"]["files"].as_u64().unwrap();
+    assert!(files < 1500, "{files}: it was stopped");
+}

@@ -13,3 +13,4 @@ mod interrupt;
 mod json;
 mod output;
 mod program;
+mod scan;

@@ -6,7 +6,7 @@ use crate::program::{QUICK, damper};
 
 /// Holds the exit code and both outputs.
 #[track_caller]
-fn holds(name: &str, args: &[&str]) {
+pub(crate) fn holds(name: &str, args: &[&str]) {
     let ran = damper(args);
     let shown: Vec<String> = args.iter().map(|a| quoted(a)).collect();
     let code = ran.code.map_or("none".to_owned(), |c| c.to_string());
@@ -46,7 +46,7 @@ fn help() {
     holds("help", &["--help"]);
     holds("help-short", &["-h"]);
     holds("help-version", &["--version"]);
-    for command in ["headroom", "simulate", "solve", "check", "controls", "schema"] {
+    for command in ["headroom", "simulate", "solve", "scan", "check", "controls", "schema"] {
         holds(&format!("help-{command}"), &[command, "--help"]);
     }
     holds("help-no-command", &[]);

@@ -13,14 +13,31 @@ pub struct Scan {
     pub roots: Vec<String>,
     /// Whether it was interrupted: what follows is what had been found until then.
     pub partial: bool,
-    /// Every retry policy, by path and line.
+    /// Where code counts: `production` unless somebody asks for more.
+    pub scopes: Vec<String>,
+    /// The retry policies in these scopes, by path and line.
     pub policies: Vec<FoundPolicy>,
-    /// What is wrong, by path and line.
+    /// What is wrong in these scopes, by path and line.
     pub findings: Vec<Finding>,
+    /// What was found and is not listed.
+    pub unlisted: Unlisted,
+    /// Entries of the baseline whose finding is gone.
+    pub stale: u64,
     /// How much was read.
     pub coverage: Coverage,
     /// What a person should know of.
     pub notes: Vec<String>,
+}
+
+/// What was found and is not listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unlisted {
+    /// Policies in other scopes.
+    pub policies_elsewhere: u64,
+    /// Findings in other scopes.
+    pub findings_elsewhere: u64,
+    /// Policies that nobody wrote: the library retries by itself.
+    pub implicit_policies: u64,
 }
 
 /// How much was read, and what was not.
@@ -98,6 +115,9 @@ pub struct FoundPolicy {
     /// What could not be known, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The same for the same lines, wherever they stand.
+    #[serde(default)]
+    pub fingerprint: String,
 }
 
 /// A number with where it comes from.
@@ -178,6 +198,9 @@ pub struct Finding {
     pub end_line: u32,
     /// What is wrong, with the numbers.
     pub message: String,
+    /// Why it matters, in one line.
+    #[serde(default)]
+    pub why: String,
     /// What to do.
     pub fix: String,
     /// Where the code is used.
@@ -190,6 +213,29 @@ pub struct Finding {
     /// Whether the baseline has it.
     #[serde(default)]
     pub known: bool,
+    /// The lines, if they can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Frame>,
+}
+
+/// Lines of a file around a finding.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The number of the first line that is shown.
+    pub first: u32,
+    /// The lines, without tabs and control characters, cut where they are long.
+    pub lines: Vec<String>,
+    /// How many lines of the finding follow that are not shown.
+    pub more: u32,
+}
+
+/// Severities, the worst first.
+pub const SEVERITIES: [&str; 3] = ["error", "warning", "note"];
+
+/// The place of a severity in [`SEVERITIES`]; what is not known stands last.
+#[must_use]
+pub fn rank(severity: &str) -> usize {
+    SEVERITIES.iter().position(|one| *one == severity).unwrap_or(SEVERITIES.len())
 }
 
 impl Finding {

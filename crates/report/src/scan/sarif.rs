@@ -1,71 +1,118 @@
 //! SARIF 2.1.0, as code hosts read it.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::RuleText;
-use crate::result::scan::{Finding, FoundPolicy, Scan};
+use crate::result::scan::{Finding, FoundPolicy, Scan, rank};
 
 /// The schema that it keeps to.
 pub const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// Where the pages of the rules are.
-const PAGES: &str = "https://github.com/damper-rs/damper/blob/main/docs/rules";
+/// Where Damper's source is, if its manifest says so.
+const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// A log with one run. Silenced and known findings are in it, marked as such.
+/// Code hosts refuse a run with more results.
+pub const RESULTS: usize = 25_000;
+/// Policies that go along as properties of the run.
+const POLICIES: usize = 5_000;
+
+/// A log with one run. Silenced and known findings are in it, marked as such; of more than
+/// [`RESULTS`] the worst are kept, and a notification says so.
 #[must_use]
 pub fn log(scan: &Scan, rules: &[RuleText]) -> Value {
-    let index = |id: &str| rules.iter().position(|rule| rule.id == id);
-    let results: Vec<_> =
-        scan.findings.iter().map(|finding| result(finding, index(&finding.rule))).collect();
+    let mut findings: Vec<_> = scan.findings.iter().collect();
+    findings.sort_by_key(|finding| (!finding.counts(), rank(&finding.severity)));
+    let mut notes = scan.notes.clone();
+    if findings.len() > RESULTS {
+        notes.push(format!(
+            "{} findings, of which the worst {RESULTS} are listed: code hosts take no more",
+            findings.len()
+        ));
+        findings.truncate(RESULTS);
+    }
+    let compared = findings.iter().any(|finding| finding.known);
+    let mut same = BTreeMap::<&str, u32>::new();
+    let results: Vec<_> = findings
+        .into_iter()
+        .map(|finding| {
+            let count = same.entry(&finding.fingerprint).or_default();
+            *count += 1;
+            let index = rules.iter().position(|rule| rule.id == finding.rule);
+            result(finding, index, *count, compared)
+        })
+        .collect();
+    let mut driver = json!({
+        "name": "damper",
+        "semanticVersion": scan.version,
+        "rules": rules.iter().map(rule).collect::<Vec<_>>(),
+    });
+    if !REPOSITORY.is_empty() {
+        driver["informationUri"] = json!(REPOSITORY);
+    }
+    let base = "the folder in which damper was run";
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [{
-            "tool": {"driver": {
-                "name": "damper",
-                "semanticVersion": scan.version,
-                "informationUri": "https://github.com/damper-rs/damper",
-                "rules": rules.iter().map(rule).collect::<Vec<_>>(),
-            }},
-            "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "the folder that was scanned"}}},
+            "tool": {"driver": driver},
+            "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": base}}},
             "columnKind": "unicodeCodePoints",
             "invocations": [{
                 "executionSuccessful": !scan.partial,
-                "toolExecutionNotifications": scan.notes.iter().map(|note| json!({
+                "toolExecutionNotifications": notes.iter().map(|note| json!({
                     "level": "note",
                     "message": {"text": note},
                 })).collect::<Vec<_>>(),
             }],
             "results": results,
-            "properties": {"policies": scan.policies.iter().map(policy).collect::<Vec<_>>()},
+            "properties": {
+                "policies": scan.policies.iter().take(POLICIES).map(policy).collect::<Vec<_>>(),
+            },
         }],
     })
 }
 
 fn rule(rule: &RuleText) -> Value {
-    json!({
+    let mut help = json!({"text": format!("To fix: {}", rule.fix)});
+    if !rule.page.is_empty() {
+        help["markdown"] = json!(rule.page);
+    }
+    let mut out = json!({
         "id": rule.id,
         "name": pascal(&rule.id),
         "shortDescription": {"text": rule.summary},
         "fullDescription": {"text": format!("{}. To fix: {}.", rule.summary, rule.fix)},
-        "helpUri": format!("{PAGES}/{}.md", rule.id),
-        "help": {"text": format!("To fix: {}", rule.fix), "markdown": rule.page},
+        "help": help,
         "defaultConfiguration": {"level": rule.severity},
         "properties": {"tags": ["reliability", "retry"], "precision": "high"},
-    })
+    });
+    if !REPOSITORY.is_empty() {
+        let repository = REPOSITORY.trim_end_matches('/');
+        out["helpUri"] = json!(format!("{repository}/blob/main/docs/rules/{}.md", rule.id));
+    }
+    out
 }
 
-fn result(finding: &Finding, index: Option<usize>) -> Value {
+/// `same` counts findings with the same fingerprint: code hosts want them apart.
+fn result(finding: &Finding, index: Option<usize>, same: u32, compared: bool) -> Value {
     let mut result = json!({
         "ruleId": finding.rule,
         "level": finding.severity,
         "message": {"text": format!("{}. To fix: {}.", finding.message, finding.fix)},
         "locations": [{"physicalLocation": {
-            "artifactLocation": {"uri": uri(&finding.path), "uriBaseId": "%SRCROOT%"},
-            "region": {"startLine": finding.line.max(1), "endLine": finding.end_line.max(1)},
+            "artifactLocation": artifact(&finding.path),
+            "region": {
+                "startLine": finding.line.max(1),
+                "endLine": finding.end_line.max(finding.line).max(1),
+            },
         }}],
-        "partialFingerprints": {"damperLines/v1": finding.fingerprint},
+        "partialFingerprints": {
+            "damperLines/v1": finding.fingerprint,
+            "primaryLocationLineHash": format!("{}:{same}", finding.fingerprint),
+        },
         "properties": {"scope": finding.scope},
     });
     if let Some(index) = index {
@@ -74,10 +121,18 @@ fn result(finding: &Finding, index: Option<usize>) -> Value {
     if let Some(reason) = &finding.silenced {
         result["suppressions"] = json!([{"kind": "inSource", "justification": reason}]);
     }
-    if finding.known {
-        result["baselineState"] = json!("unchanged");
+    if compared {
+        result["baselineState"] = json!(if finding.known { "unchanged" } else { "new" });
     }
     result
+}
+
+/// A file below the folder of the run, or one elsewhere by its whole path.
+fn artifact(path: &str) -> Value {
+    if path.starts_with('/') {
+        return json!({"uri": format!("file://{}", uri(path))});
+    }
+    json!({"uri": uri(path), "uriBaseId": "%SRCROOT%"})
 }
 
 fn policy(policy: &FoundPolicy) -> Value {
@@ -124,5 +179,23 @@ mod tests {
     fn paths_and_names() {
         assert_eq!(uri("a b/c#d.py"), "a%20b/c%23d.py");
         assert_eq!(pascal("no-backoff"), "NoBackoff");
+        assert_eq!(artifact("/x y.py"), json!({"uri": "file:///x%20y.py"}));
+    }
+
+    #[test]
+    fn the_worst_are_kept_where_there_are_too_many() {
+        let finding = |severity: &str| Finding {
+            rule: "no-backoff".to_owned(),
+            severity: severity.to_owned(),
+            ..Finding::default()
+        };
+        let mut findings = vec![finding("note"); RESULTS];
+        findings.push(finding("error"));
+        let log = log(&Scan { findings, ..Scan::default() }, &[]);
+        let run = &log["runs"][0];
+        assert_eq!(run["results"].as_array().map(Vec::len), Some(RESULTS));
+        assert_eq!(run["results"][0]["level"], "error");
+        let said = &run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"];
+        assert!(said.as_str().is_some_and(|text| text.starts_with("25001 findings")), "{said}");
     }
 }

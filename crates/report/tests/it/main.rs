@@ -7,3 +7,5 @@ mod chromium;
 mod hostile;
 mod page;
 mod samples;
+mod sarif;
+mod scan;
