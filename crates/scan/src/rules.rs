@@ -5,11 +5,13 @@
 //! `docs/rules/` whose examples are its tests.
 
 mod aggressive;
+mod answers;
 mod beyond_deadline;
 mod blocking_sleep;
 mod budget_absent;
 mod budget_inert;
 mod catch_all;
+mod deadlines;
 mod expensive_error;
 mod fixed_numbers;
 mod missing_jitter;
@@ -19,12 +21,14 @@ mod no_coordination;
 mod no_timeout;
 mod not_idempotent;
 mod overload_retried;
+pub mod pages;
 mod pushback_ignored;
+mod sites;
 mod stacked;
 mod unbounded;
 mod words;
 
-pub use stacked::{Links, Stack};
+pub use stacked::Links;
 
 use crate::policy::{Kind as Repetition, Policy, Scope};
 use crate::scan::{Scan, Source};

@@ -2,7 +2,7 @@
 
 use super::words::{attempts, usual_attempts};
 use super::{Check, Context, Hit, Rule, Severity};
-use crate::policy::Policy;
+use crate::policy::{Kind, Policy};
 
 pub(super) static RULE: Rule = Rule {
     id: "budget-absent",
@@ -13,7 +13,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
-    if policy.budget.is_some() || policy.breaker {
+    // What connects a stream again is no request.
+    if policy.budget.is_some() || policy.breaker || policy.kind == Kind::Reconnect {
         return;
     }
     let Some(total @ 3..) = usual_attempts(policy) else { return };

@@ -13,7 +13,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// gRPC's budget. It stands at the top of a service config; inside a `methodConfig` it is parsed
-/// by nobody. In grpc-java it is not installed from `defaultServiceConfig` (grpc-java #11274).
+/// by nobody. grpc-java before 1.66.0 does not install it from `defaultServiceConfig` (grpc-java
+/// #11274).
 const THROTTLING: &str = "retryThrottling";
 
 fn check(context: &Context<'_>, hits: &mut Vec<Hit>) {
@@ -34,8 +35,8 @@ fn check(context: &Context<'_>, hits: &mut Vec<Hit>) {
                     && matches!(source.language, Language::Java | Language::Kotlin)
                     && source.text.contains("defaultServiceConfig") =>
             {
-                "retryThrottling in a default service config: grpc-java parses it and never \
-                 installs it (grpc-java #11274)"
+                "retryThrottling in a default service config: grpc-java before 1.66.0 parses it \
+                 and never installs it (grpc-java #11274)"
                     .to_owned()
             }
             _ => continue,

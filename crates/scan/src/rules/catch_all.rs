@@ -1,7 +1,9 @@
 //! Retries of whatever happens.
 
+use super::sites::{handlers, inside};
 use super::{Check, Context, Hit, Rule, Severity};
-use crate::policy::{From, Policy};
+use crate::policy::{By, From, Policy};
+use crate::tree::{Id, Kind, Tree};
 
 pub(super) static RULE: Rule = Rule {
     id: "catch-all",
@@ -11,8 +13,11 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Policy(check),
 };
 
-fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
+fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     if !policy.catches_all {
+        return;
+    }
+    if matches!(policy.by, By::HandRolled { .. }) && selects(context.tree, policy) {
         return;
     }
     let message = match policy.retries_on.from {
@@ -22,4 +27,27 @@ fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
             .to_owned(),
     };
     hits.push(Hit::at(policy, Severity::Warning, message));
+}
+
+/// Whether the code asks what was caught: where a `catch` cannot select, and where it does not.
+fn selects(tree: &Tree<'_>, policy: &Policy) -> bool {
+    let all = inside(tree, policy);
+    let tried = all.iter().any(|id| match tree.kind(*id) {
+        // Something else is caught before everything else.
+        Kind::Try { handlers, .. } => handlers.len() > 1,
+        _ => false,
+    });
+    tried
+        || handlers(tree, &all).any(|handler| {
+            let Some(name) = handler.name else { return false };
+            tree.walk_here(handler.body).any(|id| match tree.kind(id) {
+                Kind::If { test, .. } => names(tree, *test, name),
+                Kind::Match { of: Some(of), .. } => names(tree, *of, name),
+                _ => false,
+            })
+        })
+}
+
+fn names(tree: &Tree<'_>, from: Id, wanted: &str) -> bool {
+    tree.walk(from).any(|id| matches!(tree.kind(id), Kind::Name(name) if *name == wanted))
 }

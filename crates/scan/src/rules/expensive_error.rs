@@ -1,8 +1,9 @@
 //! A failure that costs more than a success.
 
+use super::sites::{ends, failure_paths, inside, leaves, name_of};
 use super::words::attempts;
 use super::{Check, Context, Hit, Rule, Severity};
-use crate::policy::Policy;
+use crate::policy::{Kind as Repetition, Policy};
 use crate::tree::{Id, Kind, Tree};
 
 pub(super) static RULE: Rule = Rule {
@@ -12,6 +13,8 @@ pub(super) static RULE: Rule = Rule {
     fix: "count failures and log a sample; capture a stack, resolve a name or connect anew once",
     check: Check::Policy(check),
 };
+
+const CONNECTS: &str = "connects anew";
 
 /// What is dear in a failure path: how a call ends, and why it is dear.
 const DEAR: &[(&[&str], &str)] = &[
@@ -57,33 +60,62 @@ const DEAR: &[(&[&str], &str)] = &[
         "resolves a name",
     ),
     (
-        &["fsync", "os.fsync", "appendFileSync", "writeFileSync"],
+        &[
+            "fsync",
+            "appendFileSync",
+            "writeFileSync",
+            "File.AppendAllText",
+            "File.WriteAllText",
+            "Files.writeString",
+            "Files.write",
+            "os.WriteFile",
+            "fs.write",
+            "sync_all",
+        ],
         "writes to a disk and waits for it",
+    ),
+    (
+        &[
+            "reconnect",
+            "psycopg2.connect",
+            "psycopg.connect",
+            "requests.Session",
+            "ssl.create_default_context",
+            "sql.Open",
+            "net.Dial",
+            "tls.Dial",
+            "grpc.Dial",
+            "grpc.NewClient",
+            "redis.NewClient",
+            "DriverManager.getConnection",
+            "HttpClient.newHttpClient",
+            "HttpClient",
+            "createConnection",
+            "Client.new",
+        ],
+        CONNECTS,
     ),
 ];
 
 fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     let tree = context.tree;
     let mut known = Vec::new();
-    for handler in failure_paths(tree, policy) {
+    for handler in failure_paths(tree, &inside(tree, policy)) {
         for id in tree.walk_here(handler) {
-            let Kind::Call { callee, .. } = tree.kind(id) else { continue };
-            let Some(name) = tree
-                .path(*callee)
-                .map(|path| path.join("."))
-                .or_else(|| tree.last_name(*callee).map(str::to_owned))
-            else {
-                continue;
-            };
-            let ends = |dear: &str| {
-                name == dear || name.strip_suffix(dear).is_some_and(|rest| rest.ends_with('.'))
-            };
-            let why = DEAR.iter().find(|(names, _)| names.iter().any(|dear| ends(dear)));
+            let Kind::Call { callee, args, .. } = tree.kind(id) else { continue };
+            let Some(name) = name_of(tree, *callee) else { continue };
+            let traced = args.iter().any(|arg| {
+                arg.name == Some("exc_info") && matches!(tree.kind(arg.value), Kind::Bool(true))
+            });
+            let why = DEAR.iter().find(|(names, _)| names.iter().any(|dear| ends(&name, dear)));
+            let why = why.map(|(_, why)| *why).or(traced.then_some("captures a stack"));
+            // A stream that is connected again connects: that is its work.
+            let why = why.filter(|why| *why != CONNECTS || policy.kind == Repetition::Retry);
             let span = tree.span(id);
             // Where it leaves the loop, it happens once.
-            if let Some((_, why)) = why
+            if let Some(why) = why
                 && !known.contains(&span.line)
-                && !leaves(tree, id, handler)
+                && !once(tree, id, handler)
             {
                 known.push(span.line);
                 hits.push(Hit {
@@ -101,29 +133,17 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     }
 }
 
-/// What handles a failure inside the lines of a policy.
-fn failure_paths(tree: &Tree<'_>, policy: &Policy) -> Vec<Id> {
-    let mut all = Vec::new();
-    for id in tree.ids() {
-        let span = tree.span(id);
-        if span.line < policy.line || span.end_line > policy.end_line {
-            continue;
+/// Whether a block that a call stands in, up to the handler, ends the attempts.
+fn once(tree: &Tree<'_>, id: Id, handler: Id) -> bool {
+    let mut up = Some(id);
+    while let Some(at) = up {
+        if matches!(tree.kind(at), Kind::Block(_)) && leaves(tree, at) {
+            return true;
         }
-        if let Kind::Try { handlers, .. } = tree.kind(id) {
-            all.extend(handlers.iter().map(|handler| handler.body));
+        if at == handler {
+            break;
         }
+        up = tree.parent(at);
     }
-    all
-}
-
-/// Whether the block that a call stands in, inside the handler, ends the attempts.
-fn leaves(tree: &Tree<'_>, id: Id, handler: Id) -> bool {
-    let block = tree
-        .ancestors(id)
-        .take_while(|up| *up != handler)
-        .find(|up| matches!(tree.kind(*up), Kind::Block(_)));
-    let Some(Kind::Block(all)) = block.map(|block| tree.kind(block)) else { return false };
-    all.iter().any(|last| {
-        matches!(tree.kind(*last), Kind::Return(_) | Kind::Throw(_) | Kind::Break { .. })
-    })
+    false
 }

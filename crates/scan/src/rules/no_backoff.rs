@@ -16,9 +16,13 @@ fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     if policy.delay.kind.value != DelayKind::None || policy.pushback {
         return;
     }
-    let severity = match usual_attempts(policy) {
+    let total = usual_attempts(policy);
+    if matches!(total, Some(0 | 1)) {
+        return;
+    }
+    let severity = match total {
         // One repetition at once hides a lost packet, and doubles the load at worst.
-        Some(0..=2) => Severity::Note,
+        Some(2) => Severity::Note,
         Some(u32::MAX) => Severity::Error,
         _ => Severity::Warning,
     };

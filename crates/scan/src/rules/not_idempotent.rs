@@ -1,8 +1,9 @@
 //! Retries of what must not be done twice.
 
-use super::words::attempts;
+use super::sites::inside;
+use super::words::{OVERLOAD, attempts, is_one_of};
 use super::{Check, Context, Hit, Rule, Severity};
-use crate::policy::Policy;
+use crate::policy::{Call, Policy};
 
 pub(super) static RULE: Rule = Rule {
     id: "not-idempotent",
@@ -12,14 +13,54 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Policy(check),
 };
 
-fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
+/// First words of what is done twice if it is called twice. `send` and `publish` alone are not
+/// among them: an HTTP client sends a GET, and consumers of a queue expect a message twice.
+const TWICE: &[&str] =
+    &["post", "patch", "create", "insert", "charge", "pay", "refund", "transfer"];
+
+/// Signs that the callee can tell a repetition, without `_`, `-` and case.
+const KEYS: &[&str] = &["idempoten", "requestid", "clienttoken", "dedup", "onconflict"];
+
+/// Failures of a request that never left.
+const NEVER_LEFT: &[&str] = &[
+    "connectionrefusederror",
+    "connecttimeout",
+    "connecterror",
+    "connectexception",
+    "econnrefused",
+    "newconnectionerror",
+];
+
+fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     let Some(call) = policy.call.as_ref().filter(|call| call.idempotent == Some(false)) else {
         return;
     };
     let what = call.method.as_deref().unwrap_or(&call.text);
+    if !is_twice(call) || has_key(context, policy) || is_refused(policy) {
+        return;
+    }
     let message = format!(
         "{} of {what}: after a timeout nobody knows whether the first one was done",
         attempts(policy)
     );
     hits.push(Hit::at(policy, Severity::Warning, message));
+}
+
+fn is_twice(call: &Call) -> bool {
+    let name = call.method.as_deref().unwrap_or(&call.text).to_ascii_lowercase();
+    let name = name.trim_start_matches(|c: char| !c.is_alphabetic());
+    TWICE.iter().any(|word| name.starts_with(word))
+}
+
+fn has_key(context: &Context<'_>, policy: &Policy) -> bool {
+    inside(context.tree, policy).into_iter().any(|id| {
+        let text = context.tree.source(id).to_ascii_lowercase().replace(['_', '-', ' '], "");
+        KEYS.iter().any(|key| text.contains(key))
+    })
+}
+
+/// Whether only what was refused or never left is retried.
+fn is_refused(policy: &Policy) -> bool {
+    let on = &policy.retries_on.value;
+    !on.is_empty() && on.iter().all(|on| is_one_of(on, NEVER_LEFT) || is_one_of(on, OVERLOAD))
 }

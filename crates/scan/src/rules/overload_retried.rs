@@ -1,6 +1,7 @@
 //! More load as the answer to "too much load".
 
-use super::words::{OVERLOAD, attempts, retried};
+use super::answers::overload;
+use super::words::attempts;
 use super::{Check, Context, Hit, Rule, Severity};
 use crate::policy::Policy;
 
@@ -12,12 +13,12 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Policy(check),
 };
 
-fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
+fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     if policy.budget.is_some() || policy.pushback {
         return;
     }
-    let Some(on) = retried(policy, OVERLOAD) else { return };
+    let Some(on) = overload(context.tree, policy) else { return };
     let message =
-        format!("{} on {on}, which says that the server has too much to do", attempts(policy));
+        format!("{} on `{on}`, the answer of a server that has too much to do", attempts(policy));
     hits.push(Hit::at(policy, Severity::Warning, message));
 }

@@ -1,6 +1,7 @@
 //! A server's word that nobody hears.
 
-use super::words::{OVERLOAD, retried, waits};
+use super::answers::overload;
+use super::words::waits;
 use super::{Check, Context, Hit, Rule, Severity};
 use crate::policy::{DelayKind, Policy};
 
@@ -12,14 +13,14 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Policy(check),
 };
 
-fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
+fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     let own = waits(policy) || policy.delay.kind.value == DelayKind::None;
     if policy.pushback || !own {
         return;
     }
-    let Some(on) = retried(policy, OVERLOAD) else { return };
+    let Some(on) = overload(context.tree, policy) else { return };
     let message = format!(
-        "{on} is retried on a schedule of its own: what the server says in Retry-After is not read"
+        "`{on}` is retried on a schedule of its own: what the server says in Retry-After is not read"
     );
     hits.push(Hit::at(policy, Severity::Warning, message));
 }
