@@ -1,5 +1,6 @@
 //! Retries that nothing bounds across requests.
 
+use super::sites::limited;
 use super::words::{attempts, usual_attempts};
 use super::{Check, Context, Hit, Rule, Severity};
 use crate::policy::{Kind, Policy};
@@ -12,9 +13,12 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Policy(check),
 };
 
-fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
+fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     // What connects a stream again is no request.
     if policy.budget.is_some() || policy.breaker || policy.kind == Kind::Reconnect {
+        return;
+    }
+    if limited(context.tree, policy) {
         return;
     }
     let Some(total @ 3..) = usual_attempts(policy) else { return };

@@ -1,6 +1,7 @@
 //! More load as the answer to "too much load".
 
 use super::answers::overload;
+use super::sites::limited;
 use super::words::attempts;
 use super::{Check, Context, Hit, Rule, Severity};
 use crate::policy::Policy;
@@ -18,6 +19,9 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
         return;
     }
     let Some(on) = overload(context.tree, policy) else { return };
+    if limited(context.tree, policy) {
+        return;
+    }
     let message =
         format!("{} on `{on}`, the answer of a server that has too much to do", attempts(policy));
     hits.push(Hit::at(policy, Severity::Warning, message));

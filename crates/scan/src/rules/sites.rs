@@ -124,3 +124,18 @@ pub(super) fn leaves(tree: &Tree<'_>, block: Id) -> bool {
         _ => last(&block),
     }
 }
+
+/// Parts of a name of what limits retries across requests, without `_` and case.
+const LIMITS: &[&str] =
+    &["budget", "retryquota", "tokenbucket", "throttl", "breaker", "circuit", "ratelimiter"];
+
+/// Whether the code of a policy asks something that limits it: `budget.take()`.
+pub(super) fn limited(tree: &Tree<'_>, policy: &Policy) -> bool {
+    inside(tree, policy).into_iter().any(|id| {
+        let Kind::Call { callee, .. } = tree.kind(id) else { return false };
+        name_of(tree, *callee).is_some_and(|name| {
+            let name = name.to_ascii_lowercase().replace('_', "");
+            LIMITS.iter().any(|limit| name.contains(limit))
+        })
+    })
+}
