@@ -94,7 +94,8 @@ fn every_bad_example_is_found_and_no_good_one() {
         }
         for example in &all {
             let (findings, policies) = said(rule, example);
-            let place = format!("{}.md:{} {}", rule.id, example.line, example.language.name());
+            let language = example.language.name();
+            let place = format!("{}.md:{} {language}", rule.id, example.line);
             if example.bad != !findings.is_empty() {
                 let kind = if example.bad { "bad, not found" } else { "good, but found" };
                 writeln!(wrong, "{place}: {kind} ({policies} policies)").expect("writes");
@@ -102,13 +103,13 @@ fn every_bad_example_is_found_and_no_good_one() {
             for finding in &findings {
                 let hit = &finding.hit;
                 let severity = hit.severity.name();
-                writeln!(shown, "{place}: {severity} {}: {}", hit.line, hit.message)
+                writeln!(shown, "{} {language}: {severity} {}: {}", rule.id, hit.line, hit.message)
                     .expect("writes");
             }
         }
     }
-    println!("{shown}");
     assert!(wrong.is_empty(), "{wrong}\n{shown}");
+    insta::assert_snapshot!("said", shown);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
                 line: span.line,
                 end_line: span.end_line,
                 message: format!(
-                    "{name} blocks the thread{wait}: every other task on it waits too"
+                    "`{name}` blocks the thread{wait}: every other task on it waits too"
                 ),
             });
         }
@@ -65,7 +65,7 @@ fn blocks(tree: &Tree<'_>, imports: &Imports<'_>, callee: Id, names: &[&str]) ->
         None => written.clone(),
     };
     let is = |name: &str| names.contains(&name);
-    (is(&written) && meant == written || is(&meant)).then_some(written)
+    (is(&written) && meant == written || is(&meant)).then(|| tree.source(callee).to_owned())
 }
 
 /// Whether the nearest function is asynchronous: a closure that is handed to a thread pool is not.

@@ -123,8 +123,9 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
                     line: span.line,
                     end_line: span.end_line,
                     message: format!(
-                        "{name} {why} for each of {}: when everything fails, failing is what the \
+                        "`{}` {why} for each of {}: when everything fails, failing is what the \
                          machine is busy with",
+                        tree.source(*callee),
                         attempts(policy)
                     ),
                 });

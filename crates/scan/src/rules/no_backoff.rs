@@ -1,5 +1,6 @@
 //! Attempts that follow each other without a pause.
 
+use super::answers::hears;
 use super::words::{attempts, usual_attempts};
 use super::{Check, Context, Hit, Rule, Severity};
 use crate::policy::{DelayKind, Policy};
@@ -12,12 +13,15 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Policy(check),
 };
 
-fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
+fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     if policy.delay.kind.value != DelayKind::None || policy.pushback {
         return;
     }
     let total = usual_attempts(policy);
     if matches!(total, Some(0 | 1)) {
+        return;
+    }
+    if hears(context.tree, policy) {
         return;
     }
     let severity = match total {

@@ -72,7 +72,8 @@ fn without(context: &Context<'_>, policy: &Policy) -> Option<String> {
         let name = name_of(tree, *callee)?;
         // `**kwargs` or a variable of options may give one.
         let open = args.iter().any(|arg| arg.spread);
-        (names.contains(&name.as_str()) && !open && !bounded(tree, id, words)).then_some(name)
+        (names.contains(&name.as_str()) && !open && !bounded(tree, id, words))
+            .then(|| tree.source(*callee).to_owned())
     })
 }
 

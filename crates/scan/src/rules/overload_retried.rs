@@ -1,6 +1,6 @@
 //! More load as the answer to "too much load".
 
-use super::answers::overload;
+use super::answers::{hears, overload};
 use super::sites::limited;
 use super::words::attempts;
 use super::{Check, Context, Hit, Rule, Severity};
@@ -19,7 +19,7 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
         return;
     }
     let Some(on) = overload(context.tree, policy) else { return };
-    if limited(context.tree, policy) {
+    if limited(context.tree, policy) || hears(context.tree, policy) {
         return;
     }
     let message =

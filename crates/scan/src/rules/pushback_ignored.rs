@@ -1,6 +1,6 @@
 //! A server's word that nobody hears.
 
-use super::answers::overload;
+use super::answers::{hears, overload};
 use super::words::waits;
 use super::{Check, Context, Hit, Rule, Severity};
 use crate::policy::{DelayKind, Policy};
@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     let own = waits(policy) || policy.delay.kind.value == DelayKind::None;
-    if policy.pushback || !own {
+    if policy.pushback || !own || hears(context.tree, policy) {
         return;
     }
     let Some(on) = overload(context.tree, policy) else { return };

@@ -76,6 +76,12 @@ pub(super) fn failure_paths(tree: &Tree<'_>, all: &[Id]) -> Vec<Id> {
                 Some(false) => paths.extend(otherwise),
                 None => {}
             },
+            // `if err == nil { return … }`: what follows it.
+            Kind::Block(all) => {
+                if let Some(at) = all.iter().position(|id| succeeds(tree, *id)) {
+                    paths.extend(&all[at + 1..]);
+                }
+            }
             Kind::Match { arms, .. } => paths.extend(
                 arms.iter()
                     .filter(|arm| arm.patterns.iter().any(|one| is_err(tree.source(*one))))
@@ -91,6 +97,18 @@ pub(super) fn failure_paths(tree: &Tree<'_>, all: &[Id]) -> Vec<Id> {
         }
     }
     paths
+}
+
+/// Whether a statement leaves after a success.
+fn succeeds(tree: &Tree<'_>, id: Id) -> bool {
+    match tree.kind(id) {
+        Kind::If { test, then, .. } => failed(tree, *test) == Some(false) && leaves(tree, *then),
+        // `if x, err := f(); err == nil`: a block with what comes before.
+        Kind::Block(all) => all.last().is_some_and(|last| {
+            matches!(tree.kind(*last), Kind::If { .. }) && succeeds(tree, *last)
+        }),
+        _ => false,
+    }
 }
 
 fn is_err(text: &str) -> bool {
