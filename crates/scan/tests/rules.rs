@@ -100,6 +100,10 @@ fn every_bad_example_is_found_and_no_good_one() {
                 let kind = if example.bad { "bad, not found" } else { "good, but found" };
                 writeln!(wrong, "{place}: {kind} ({policies} policies)").expect("writes");
             }
+            // Where nothing is found to judge, a rule is silent for the wrong reason.
+            if !example.bad && policies == 0 && matches!(rule.check, Check::Policy(_)) {
+                writeln!(wrong, "{place}: good, but no policy in it").expect("writes");
+            }
             for finding in &findings {
                 let hit = &finding.hit;
                 let severity = hit.severity.name();

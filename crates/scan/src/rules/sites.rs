@@ -151,9 +151,7 @@ const LIMITS: &[&str] =
 pub(super) fn limited(tree: &Tree<'_>, policy: &Policy) -> bool {
     inside(tree, policy).into_iter().any(|id| {
         let Kind::Call { callee, .. } = tree.kind(id) else { return false };
-        name_of(tree, *callee).is_some_and(|name| {
-            let name = name.to_ascii_lowercase().replace('_', "");
-            LIMITS.iter().any(|limit| name.contains(limit))
-        })
+        let name = tree.source(*callee).to_ascii_lowercase().replace('_', "");
+        LIMITS.iter().any(|limit| name.contains(limit))
     })
 }
