@@ -37,3 +37,32 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     );
     hits.push(Hit::at(policy, Severity::Warning, message));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn attempts_and_waits_against_the_deadline() {
+        let python = |whole: &str, one: &str| {
+            let text = format!(
+                "import asyncio\nasync def f(c):\n    async with asyncio.timeout({whole}):\n        for \
+                 i in range(3):\n            try:\n                return await c.get(timeout={one})\n            \
+                 except OSError:\n                if i == 2: raise\n                await \
+                 asyncio.sleep(0.5)\n"
+            );
+            said(&RULE, &[("a.py", &text)])
+        };
+        // 3 × 2 s + 2 × 0.5 s = 7 s.
+        assert_eq!(python("7", "2"), [""; 0]);
+        assert_eq!(
+            python("6.9", "2"),
+            [
+                "4 warning: 3 attempts of 2 s and 1 s of waiting are 7 s, but the whole may take 6.9 s: the \
+              last attempts are work for nobody"
+            ]
+        );
+        assert_eq!(python("limit", "2"), [""; 0], "not known");
+    }
+}

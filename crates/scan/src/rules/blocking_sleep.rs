@@ -1,6 +1,6 @@
 //! A wait that stops everybody else.
 
-use super::sites::{inside, name_of};
+use super::sites::{inside, name_of, shown};
 use super::words::time;
 use super::{Check, Context, Hit, Rule, Severity};
 use crate::language::Language;
@@ -65,11 +65,36 @@ fn blocks(tree: &Tree<'_>, imports: &Imports<'_>, callee: Id, names: &[&str]) ->
         None => written.clone(),
     };
     let is = |name: &str| names.contains(&name);
-    (is(&written) && meant == written || is(&meant)).then(|| tree.source(callee).to_owned())
+    (is(&written) && meant == written || is(&meant)).then(|| shown(tree, callee))
 }
 
 /// Whether the nearest function is asynchronous: a closure that is handed to a thread pool is not.
 fn in_async(tree: &Tree<'_>, id: Id) -> bool {
     tree.function_of(id)
         .is_some_and(|up| matches!(tree.kind(up), Kind::Function { is_async: true, .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn the_nearest_function_decides() {
+        let python = |start: &str, sleep: &str| {
+            let text = format!(
+                "import time\nfrom time import sleep\nfrom asyncio import sleep as nap\n{start} \
+                 f(c):\n    for i in range(3):\n        try:\n            return c.fetch_user()\n        \
+                 except OSError:\n            {sleep}\n"
+            );
+            said(&RULE, &[("a.py", &text)])
+        };
+        assert_eq!(
+            python("async def", "time.sleep(2)"),
+            ["9 error: `time.sleep` blocks the thread for 2 s: every other task on it waits too"]
+        );
+        assert_eq!(python("async def", "sleep(2)").len(), 1);
+        assert_eq!(python("async def", "await nap(2)"), [""; 0]);
+        assert_eq!(python("def", "time.sleep(2)"), [""; 0]);
+    }
 }

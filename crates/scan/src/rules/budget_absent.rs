@@ -33,3 +33,27 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     );
     hits.push(Hit::at(policy, Severity::Note, message));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+    /// A loop of Python with these attempts and this wait.
+    fn python(attempts: &str, wait: &str) -> Vec<String> {
+        let text = format!(
+            "import time\ndef f(c):\n    for i in {attempts}:\n        try:\n            return c.fetch_user()\n        \
+             except OSError:\n            {wait}\n"
+        );
+        said(&RULE, &[("a.py", &text)])
+    }
+
+    #[test]
+    fn three_attempts_and_no_limit_across_requests() {
+        let found = python("range(3)", "time.sleep(1)");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("3 note: 3 attempts and no budget"), "{found:?}");
+        assert_eq!(python("range(2)", "time.sleep(1)"), [""; 0]);
+        assert_eq!(python("range(3)", "budget.take() or fail()"), [""; 0]);
+        assert_eq!(python("range(3)", "self.circuit_breaker.check()"), [""; 0]);
+    }
+}

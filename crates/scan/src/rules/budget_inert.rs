@@ -84,3 +84,21 @@ fn text_inside_method(text: &str) -> bool {
     });
     depth > 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn where_it_stands() {
+        let json = |text: &str| said(&RULE, &[("a.py", &format!("c = '{text}'\n"))]).len();
+        assert_eq!(json(r#"{"methodConfig": [{"retryThrottling": {"maxTokens": 10}}]}"#), 1);
+        assert_eq!(json(r#"{"methodConfig": [{}], "retryThrottling": {"maxTokens": 10}}"#), 0);
+        assert_eq!(json(r#"{"retryThrottling": {"maxTokens": 10}, "methodConfig": [{}]}"#), 0);
+        let record = "c = {'methodConfig': [{'name': [{}], 'retryThrottling': {'maxTokens': 10}}]}";
+        assert_eq!(said(&RULE, &[("a.py", record)]).len(), 1);
+        let java = "class A { void f() { m.put(\"retryThrottling\", t); } }";
+        assert_eq!(said(&RULE, &[("a.java", java)]), [""; 0], "not given to anybody");
+    }
+}

@@ -51,3 +51,30 @@ fn selects(tree: &Tree<'_>, policy: &Policy) -> bool {
 fn names(tree: &Tree<'_>, from: Id, wanted: &str) -> bool {
     tree.walk(from).any(|id| matches!(tree.kind(id), Kind::Name(name) if *name == wanted))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn code_that_asks_what_it_caught() {
+        let python = |handlers: &str| {
+            let text = format!(
+                "import time\ndef f(c):\n    for i in range(3):\n        try:\n            return \
+                 c.fetch_user()\n{handlers}\n            time.sleep(1)\n"
+            );
+            said(&RULE, &[("a.py", &text)]).len()
+        };
+        assert_eq!(python("        except Exception:\n            log()"), 1);
+        assert_eq!(python("        except:\n            log()"), 1);
+        assert_eq!(python("        except (OSError, EOFError):\n            log()"), 0);
+        assert_eq!(python("        except Exception as e:\n            if is_bug(e): raise"), 0);
+        assert_eq!(
+            python(
+                "        except ValueError:\n            raise\n        except Exception:\n            log()"
+            ),
+            0
+        );
+    }
+}

@@ -1,6 +1,6 @@
 //! A failure that costs more than a success.
 
-use super::sites::{ends, failure_paths, inside, leaves, name_of};
+use super::sites::{ends, failure_paths, inside, leaves, name_of, shown};
 use super::words::attempts;
 use super::{Check, Context, Hit, Rule, Severity};
 use crate::policy::{Kind as Repetition, Policy};
@@ -125,7 +125,7 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
                     message: format!(
                         "`{}` {why} for each of {}: when everything fails, failing is what the \
                          machine is busy with",
-                        tree.source(*callee),
+                        shown(tree, *callee),
                         attempts(policy)
                     ),
                 });
@@ -147,4 +147,54 @@ fn once(tree: &Tree<'_>, id: Id, handler: Id) -> bool {
         up = tree.parent(at);
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn for_each_failure_and_not_for_the_last() {
+        let python = |handler: &str| {
+            let text = format!(
+                "import time\ndef f(c):\n    for i in range(3):\n        try:\n            return \
+                 c.fetch_user()\n        except OSError:\n            {handler}\n            \
+                 time.sleep(1)\n"
+            );
+            said(&RULE, &[("a.py", &text)])
+        };
+        let end = "for each of 3 attempts: when everything fails, failing is what the machine is busy with";
+        assert_eq!(
+            python("traceback.print_exc()"),
+            [format!("7 warning: `traceback.print_exc` captures a stack {end}")]
+        );
+        assert_eq!(
+            python("log.error('no', exc_info=True)"),
+            [format!("7 warning: `log.error` captures a stack {end}")]
+        );
+        assert_eq!(
+            python("self.reconnect()"),
+            [format!("7 warning: `self.reconnect` connects anew {end}")]
+        );
+        assert_eq!(
+            python("if i == 2:\n                log.exception('no')\n                raise"),
+            [""; 0]
+        );
+        assert_eq!(python("log.warning('no')"), [""; 0]);
+    }
+
+    #[test]
+    fn branches_of_go() {
+        let go = |before: &str, after: &str| {
+            let text = format!(
+                "package a\nfunc f(c *C) error {{\n\tvar err error\n\tfor range 3 {{\n\t\terr = \
+                 c.FetchUser()\n\t\tif err == nil {{\n\t\t\t{before}\n\t\t\treturn nil\n\t\t}}\n\t\t{after}\n\t\t\
+                 time.Sleep(1)\n\t}}\n\treturn err\n}}\n"
+            );
+            said(&RULE, &[("a.go", &text)]).len()
+        };
+        assert_eq!(go("", "debug.PrintStack()"), 1);
+        assert_eq!(go("debug.PrintStack()", ""), 0, "after a success");
+    }
 }

@@ -32,3 +32,21 @@ fn check(scan: &Scan, findings: &mut Vec<Finding>) {
     let hit = Hit::at(policy, Severity::Note, message);
     findings.push(Finding::new(RULE.id, &file.path, file.scope, file.print_of(policy), hit));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn once_with_how_many() {
+        let one = "import time\ndef f(c):\n    for i in range(3):\n        try:\n            return \
+                   c.fetch_user()\n        except OSError:\n            time.sleep(1)\n";
+        let free = one.replace("range(3)", "range(int(os.environ['N']))");
+        assert_eq!(
+            said(&RULE, &[("a.py", one), ("b.py", &free), ("c.py", one)]),
+            ["3 note: 2 of 3 policies have fixed limits; this is the first"]
+        );
+        assert_eq!(said(&RULE, &[("b.py", &free)]), [""; 0]);
+    }
+}

@@ -86,3 +86,22 @@ fn sets(tree: &Tree<'_>, name: &str, value: Id) -> bool {
             }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn only_in_a_pool() {
+        let script = |text: &str| said(&RULE, &[("a.js", text)]).len();
+        assert_eq!(
+            script("import { createPool } from 'generic-pool'; createPool(f, { fifo: false });"),
+            1
+        );
+        assert_eq!(script("queue({ fifo: false });"), 0, "a queue is no pool");
+        let python = |text: &str| said(&RULE, &[("a.py", text)]).len();
+        assert_eq!(python("create_engine(url, pool_use_lifo=True)"), 1);
+        assert_eq!(python("create_engine(url, pool_use_lifo=False)"), 0);
+    }
+}

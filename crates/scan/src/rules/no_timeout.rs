@@ -1,6 +1,6 @@
 //! An attempt that may hang for ever.
 
-use super::sites::{inside, name_of};
+use super::sites::{inside, name_of, shown};
 use super::words::attempts;
 use super::{Check, Context, Hit, Rule, Severity};
 use crate::language::Language;
@@ -73,7 +73,7 @@ fn without(context: &Context<'_>, policy: &Policy) -> Option<String> {
         // `**kwargs` or a variable of options may give one.
         let open = args.iter().any(|arg| arg.spread);
         (names.contains(&name.as_str()) && !open && !bounded(tree, id, words))
-            .then(|| tree.source(*callee).to_owned())
+            .then(|| shown(tree, *callee))
     })
 }
 
@@ -103,4 +103,34 @@ fn bounded(tree: &Tree<'_>, call: Id, words: &[&str]) -> bool {
     });
     // Options by name are looked into by nobody here: not known is not none.
     (options && !words.is_empty()) || said(text) || around
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn options_may_have_a_timeout() {
+        let script = |call: &str| {
+            let text = format!(
+                "async function f(url, options) {{\n  for (let i = 0; i < 3; i++) {{\n    try {{\n      \
+                 return await {call};\n    }} catch (e) {{\n      await sleep(100);\n    }}\n  \
+                 }}\n}}\n"
+            );
+            said(&RULE, &[("a.js", &text)])
+        };
+        assert_eq!(
+            script("fetch(url)"),
+            [
+                "2 warning: 3 attempts of `fetch`, which has no timeout: one that hangs is never tried \
+              again, and holds its connection"
+            ]
+        );
+        assert_eq!(script("fetch(url, { method: 'PUT' })").len(), 1);
+        assert_eq!(script("fetch(url, { signal: stop })"), [""; 0]);
+        assert_eq!(script("fetch(url, options)"), [""; 0]);
+        assert_eq!(script("withTimeout(fetch(url), 2000)"), [""; 0]);
+        assert_eq!(script("client.fetch(url)"), [""; 0], "not known");
+    }
 }

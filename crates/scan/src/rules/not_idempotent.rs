@@ -64,3 +64,27 @@ fn is_refused(policy: &Policy) -> bool {
     let on = &policy.retries_on.value;
     !on.is_empty() && on.iter().all(|on| is_one_of(on, NEVER_LEFT) || is_one_of(on, OVERLOAD))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn what_is_done_twice_if_it_is_called_twice() {
+        let python = |call: &str, on: &str| {
+            let text = format!(
+                "import time\ndef f(c, o):\n    for i in range(3):\n        try:\n            return \
+                 c.{call}\n        except {on}:\n            time.sleep(1)\n"
+            );
+            said(&RULE, &[("a.py", &text)]).len()
+        };
+        assert_eq!(python("post(o)", "Timeout"), 1);
+        assert_eq!(python("charge_card(o)", "Timeout"), 1);
+        assert_eq!(python("get(o)", "Timeout"), 0);
+        assert_eq!(python("send(o)", "Timeout"), 0, "a request that may be a GET");
+        assert_eq!(python("post(o, idempotency_key=o.id)", "Timeout"), 0);
+        assert_eq!(python("post(o)", "ConnectionRefusedError"), 0, "it never left");
+        assert_eq!(python("post(o)", "TooManyRequests"), 0, "nothing was done");
+    }
+}

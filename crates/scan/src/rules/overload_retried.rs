@@ -26,3 +26,26 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
         format!("{} on `{on}`, the answer of a server that has too much to do", attempts(policy));
     hits.push(Hit::at(policy, Severity::Warning, message));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn which_answers_are_retried() {
+        let python = |test: &str| {
+            let text = format!(
+                "import time\ndef f(c):\n    for i in range(4):\n        r = c.get()\n        if {test}\n        \
+                 time.sleep(1)\n"
+            );
+            said(&RULE, &[("a.py", &text)])
+        };
+        assert_eq!(
+            python("r.status_code != 503: return r"),
+            ["3 warning: 4 attempts on `503`, the answer of a server that has too much to do"]
+        );
+        assert_eq!(python("r.status_code != 503 or not budget.take(): return r"), [""; 0]);
+        assert_eq!(python("r.status_code != 502: return r"), [""; 0]);
+    }
+}

@@ -49,6 +49,15 @@ pub(super) fn name_of(tree: &Tree<'_>, callee: Id) -> Option<String> {
     path.or_else(|| tree.last_name(callee).map(str::to_owned))
 }
 
+/// What a call is called, for people: without its arguments, which a callee of Java has in it.
+pub(super) fn shown(tree: &Tree<'_>, callee: Id) -> String {
+    let text = tree.source(callee);
+    let end = tree.last_name(callee).and_then(|name| Some(text.rfind(name)? + name.len()));
+    let text = text.get(..end.unwrap_or(text.len())).unwrap_or(text);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.chars().take(60).collect()
+}
+
 /// Whether a name is this one, or ends with it after a dot.
 pub(super) fn ends(name: &str, end: &str) -> bool {
     name == end || name.strip_suffix(end).is_some_and(|rest| rest.ends_with('.'))

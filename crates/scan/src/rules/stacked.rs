@@ -329,3 +329,6 @@ fn finding(
     let hit = Hit::at(outer, RULE.severity, message);
     Finding::new(RULE.id, &file.path, file.scope, file.print_of(outer), hit)
 }
+
+#[cfg(test)]
+mod tests;

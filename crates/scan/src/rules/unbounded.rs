@@ -90,3 +90,35 @@ fn is_flag(tree: &Tree<'_>, test: tree::Id) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn who_ends_them() {
+        let python = |test: &str, more: &str| {
+            let text = format!(
+                "import time\ndef f(self, c, end):\n    while {test}:\n        try:\n            \
+                 return c.fetch_user()\n        except OSError:\n            {more}\n            \
+                 time.sleep(1)\n"
+            );
+            said(&RULE, &[("a.py", &text)])
+        };
+        let after = "callers that gave up are retried for, too";
+        assert_eq!(
+            python("True", "pass"),
+            [format!("3 error: endless attempts: nothing ends them but success; {after}")]
+        );
+        assert_eq!(
+            python("self.running", "pass"),
+            [format!(
+                "3 warning: endless attempts: only `self.running` ends them, and no limit or \
+                 deadline; {after}"
+            )]
+        );
+        assert_eq!(python("time.monotonic() < end", "pass"), [""; 0], "by the clock");
+        assert_eq!(python("True", "if time.monotonic() > end: raise"), [""; 0], "by the clock");
+    }
+}
