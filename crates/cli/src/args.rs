@@ -39,6 +39,10 @@ pub(crate) enum Command {
     Solve(SolveArgs),
     /// Find the retry policies in source code, and what is wrong with them
     Scan(ScanArgs),
+    /// List the rules of `damper scan`
+    Rules(RulesArgs),
+    /// Explain a rule: what it finds, why, what to do, with examples in each language
+    Explain(ExplainArgs),
     /// Validate a system file: all errors at once, with warnings about what will surprise
     Check(CheckArgs),
     /// List every control that a system file can name, or explain one
@@ -143,6 +147,27 @@ pub(crate) struct ControlsArgs {
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  damper rules
+  damper rules --json | jq -r '.[] | select(.severity == \"error\") | .id'")]
+pub(crate) struct RulesArgs {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  damper explain no-backoff
+  damper explain stacked-retries | less")]
+pub(crate) struct ExplainArgs {
+    /// The rule: `damper rules` lists them
+    pub(crate) rule: String,
 }
 
 #[derive(Debug, ClapArgs)]

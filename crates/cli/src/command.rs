@@ -2,7 +2,9 @@
 
 pub(crate) mod check;
 pub(crate) mod controls;
+pub(crate) mod explain;
 pub(crate) mod headroom;
+pub(crate) mod rules;
 pub(crate) mod scan;
 pub(crate) mod schema;
 pub(crate) mod simulate;

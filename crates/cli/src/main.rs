@@ -33,6 +33,8 @@ fn main() -> ExitCode {
         Command::Simulate(a) => command::simulate::run(a),
         Command::Solve(a) => command::solve::run(a),
         Command::Scan(a) => command::scan::run(a),
+        Command::Rules(a) => command::rules::run(a),
+        Command::Explain(a) => command::explain::run(a),
         Command::Check(a) => command::check::run(a),
         Command::Controls(a) => command::controls::run(a),
         Command::Schema => command::schema::run(),

@@ -5,11 +5,13 @@
 //! `docs/rules/` whose examples are its tests.
 
 mod aggressive;
+mod answers;
 mod beyond_deadline;
 mod blocking_sleep;
 mod budget_absent;
 mod budget_inert;
 mod catch_all;
+mod deadlines;
 mod expensive_error;
 mod fixed_numbers;
 mod missing_jitter;
@@ -19,12 +21,14 @@ mod no_coordination;
 mod no_timeout;
 mod not_idempotent;
 mod overload_retried;
+pub mod pages;
 mod pushback_ignored;
+mod sites;
 mod stacked;
 mod unbounded;
 mod words;
 
-pub use stacked::{Links, Stack};
+pub use stacked::Links;
 
 use crate::policy::{Kind as Repetition, Policy, Scope};
 use crate::scan::{Scan, Source};
@@ -232,6 +236,41 @@ pub fn of_scan(scan: &Scan) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What one rule says of texts, for the tests beside the rules: `3 warning: …`.
+#[cfg(test)]
+fn said(rule: &Rule, files: &[(&str, &str)]) -> Vec<String> {
+    use crate::language::Language;
+    use crate::{lower, scan};
+    let mut all = Scan::default();
+    let mut findings = Vec::new();
+    for (path, text) in files {
+        let extension = path.rsplit('.').next().unwrap_or_default();
+        let language = Language::of_extension(extension).expect("a language");
+        let tree = lower::tree(language, text).expect("a tree");
+        let source = Source { path, language, text, scope: Scope::Production };
+        let (policies, _) = scan::policies(&tree, &source, scan::Known::default());
+        findings.extend(of_file(&Context { tree: &tree, source: &source, policies: &policies }));
+        let links = Links::of(&tree, &policies);
+        all.files.push(scan::FileFindings {
+            path: (*path).to_owned(),
+            language,
+            scope: Scope::Production,
+            prints: vec![0; policies.len()],
+            policies,
+            links,
+            suppressions: Vec::new(),
+        });
+    }
+    findings.extend(of_scan(&all));
+    let of_rule = findings.into_iter().filter(|finding| finding.rule == rule.id);
+    of_rule
+        .map(|finding| {
+            let Hit { severity, line, message, .. } = finding.hit;
+            format!("{line} {}: {message}", severity.name())
+        })
+        .collect()
 }
 
 #[cfg(test)]

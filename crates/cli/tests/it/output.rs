@@ -46,7 +46,9 @@ fn help() {
     holds("help", &["--help"]);
     holds("help-short", &["-h"]);
     holds("help-version", &["--version"]);
-    for command in ["headroom", "simulate", "solve", "scan", "check", "controls", "schema"] {
+    for command in
+        ["headroom", "simulate", "solve", "scan", "check", "controls", "schema", "rules", "explain"]
+    {
         holds(&format!("help-{command}"), &[command, "--help"]);
     }
     holds("help-no-command", &[]);
@@ -130,6 +132,16 @@ fn controls() {
     for text in ["policies.NAME.retry.budget", "token-bucket", "class-limits", "lever"] {
         assert!(listed.contains(text), "{text}\n{listed}");
     }
+}
+
+#[test]
+fn rules() {
+    holds("rules", &["rules"]);
+    holds("rules-json", &["rules", "--json"]);
+    holds("explain", &["explain", "mru-pool"]);
+    holds("explain-unknown", &["explain", "no-bakoff"]);
+    holds("explain-part", &["explain", "jitter"]);
+    holds("explain-nothing", &["explain", "zzzzzzzz"]);
 }
 
 #[test]

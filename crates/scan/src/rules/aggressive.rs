@@ -34,3 +34,30 @@ fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     );
     hits.push(Hit::at(policy, Severity::Warning, message));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+    /// A loop of Python with these attempts and this wait.
+    fn python(attempts: &str, wait: &str) -> Vec<String> {
+        let text = format!(
+            "import time\ndef f(c):\n    for i in {attempts}:\n        try:\n            return c.fetch_user()\n        \
+             except OSError:\n            {wait}\n"
+        );
+        said(&RULE, &[("a.py", &text)])
+    }
+
+    #[test]
+    fn six_attempts_within_a_second_each() {
+        // 5 waits of 0.9 s are 4.5 s; of 1 s they are the limit.
+        assert_eq!(
+            python("range(6)", "time.sleep(0.9)"),
+            [
+                "3 warning: 6 attempts within 4.5 s of waiting: up to 6 times the load on whatever fails"
+            ]
+        );
+        assert_eq!(python("range(6)", "time.sleep(1)"), [""; 0]);
+        assert_eq!(python("range(5)", "pass"), [""; 0]);
+    }
+}

@@ -13,7 +13,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// gRPC's budget. It stands at the top of a service config; inside a `methodConfig` it is parsed
-/// by nobody. In grpc-java it is not installed from `defaultServiceConfig` (grpc-java #11274).
+/// by nobody. grpc-java before 1.66.0 does not install it from `defaultServiceConfig` (grpc-java
+/// #11274).
 const THROTTLING: &str = "retryThrottling";
 
 fn check(context: &Context<'_>, hits: &mut Vec<Hit>) {
@@ -34,8 +35,8 @@ fn check(context: &Context<'_>, hits: &mut Vec<Hit>) {
                     && matches!(source.language, Language::Java | Language::Kotlin)
                     && source.text.contains("defaultServiceConfig") =>
             {
-                "retryThrottling in a default service config: grpc-java parses it and never \
-                 installs it (grpc-java #11274)"
+                "retryThrottling in a default service config: grpc-java before 1.66.0 parses it \
+                 and never installs it (grpc-java #11274)"
                     .to_owned()
             }
             _ => continue,
@@ -82,4 +83,22 @@ fn text_inside_method(text: &str) -> bool {
         _ => depth,
     });
     depth > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn where_it_stands() {
+        let json = |text: &str| said(&RULE, &[("a.py", &format!("c = '{text}'\n"))]).len();
+        assert_eq!(json(r#"{"methodConfig": [{"retryThrottling": {"maxTokens": 10}}]}"#), 1);
+        assert_eq!(json(r#"{"methodConfig": [{}], "retryThrottling": {"maxTokens": 10}}"#), 0);
+        assert_eq!(json(r#"{"retryThrottling": {"maxTokens": 10}, "methodConfig": [{}]}"#), 0);
+        let record = "c = {'methodConfig': [{'name': [{}], 'retryThrottling': {'maxTokens': 10}}]}";
+        assert_eq!(said(&RULE, &[("a.py", record)]).len(), 1);
+        let java = "class A { void f() { m.put(\"retryThrottling\", t); } }";
+        assert_eq!(said(&RULE, &[("a.java", java)]), [""; 0], "not given to anybody");
+    }
 }

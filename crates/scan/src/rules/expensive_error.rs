@@ -1,8 +1,9 @@
 //! A failure that costs more than a success.
 
+use super::sites::{ends, failure_paths, inside, leaves, name_of, shown};
 use super::words::attempts;
 use super::{Check, Context, Hit, Rule, Severity};
-use crate::policy::Policy;
+use crate::policy::{Kind as Repetition, Policy};
 use crate::tree::{Id, Kind, Tree};
 
 pub(super) static RULE: Rule = Rule {
@@ -12,6 +13,8 @@ pub(super) static RULE: Rule = Rule {
     fix: "count failures and log a sample; capture a stack, resolve a name or connect anew once",
     check: Check::Policy(check),
 };
+
+const CONNECTS: &str = "connects anew";
 
 /// What is dear in a failure path: how a call ends, and why it is dear.
 const DEAR: &[(&[&str], &str)] = &[
@@ -57,33 +60,62 @@ const DEAR: &[(&[&str], &str)] = &[
         "resolves a name",
     ),
     (
-        &["fsync", "os.fsync", "appendFileSync", "writeFileSync"],
+        &[
+            "fsync",
+            "appendFileSync",
+            "writeFileSync",
+            "File.AppendAllText",
+            "File.WriteAllText",
+            "Files.writeString",
+            "Files.write",
+            "os.WriteFile",
+            "fs.write",
+            "sync_all",
+        ],
         "writes to a disk and waits for it",
+    ),
+    (
+        &[
+            "reconnect",
+            "psycopg2.connect",
+            "psycopg.connect",
+            "requests.Session",
+            "ssl.create_default_context",
+            "sql.Open",
+            "net.Dial",
+            "tls.Dial",
+            "grpc.Dial",
+            "grpc.NewClient",
+            "redis.NewClient",
+            "DriverManager.getConnection",
+            "HttpClient.newHttpClient",
+            "HttpClient",
+            "createConnection",
+            "Client.new",
+        ],
+        CONNECTS,
     ),
 ];
 
 fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     let tree = context.tree;
     let mut known = Vec::new();
-    for handler in failure_paths(tree, policy) {
+    for handler in failure_paths(tree, &inside(tree, policy)) {
         for id in tree.walk_here(handler) {
-            let Kind::Call { callee, .. } = tree.kind(id) else { continue };
-            let Some(name) = tree
-                .path(*callee)
-                .map(|path| path.join("."))
-                .or_else(|| tree.last_name(*callee).map(str::to_owned))
-            else {
-                continue;
-            };
-            let ends = |dear: &str| {
-                name == dear || name.strip_suffix(dear).is_some_and(|rest| rest.ends_with('.'))
-            };
-            let why = DEAR.iter().find(|(names, _)| names.iter().any(|dear| ends(dear)));
+            let Kind::Call { callee, args, .. } = tree.kind(id) else { continue };
+            let Some(name) = name_of(tree, *callee) else { continue };
+            let traced = args.iter().any(|arg| {
+                arg.name == Some("exc_info") && matches!(tree.kind(arg.value), Kind::Bool(true))
+            });
+            let why = DEAR.iter().find(|(names, _)| names.iter().any(|dear| ends(&name, dear)));
+            let why = why.map(|(_, why)| *why).or(traced.then_some("captures a stack"));
+            // A stream that is connected again connects: that is its work.
+            let why = why.filter(|why| *why != CONNECTS || policy.kind == Repetition::Retry);
             let span = tree.span(id);
             // Where it leaves the loop, it happens once.
-            if let Some((_, why)) = why
+            if let Some(why) = why
                 && !known.contains(&span.line)
-                && !leaves(tree, id, handler)
+                && !once(tree, id, handler)
             {
                 known.push(span.line);
                 hits.push(Hit {
@@ -91,8 +123,9 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
                     line: span.line,
                     end_line: span.end_line,
                     message: format!(
-                        "{name} {why} for each of {}: when everything fails, failing is what the \
+                        "`{}` {why} for each of {}: when everything fails, failing is what the \
                          machine is busy with",
+                        shown(tree, *callee),
                         attempts(policy)
                     ),
                 });
@@ -101,29 +134,67 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     }
 }
 
-/// What handles a failure inside the lines of a policy.
-fn failure_paths(tree: &Tree<'_>, policy: &Policy) -> Vec<Id> {
-    let mut all = Vec::new();
-    for id in tree.ids() {
-        let span = tree.span(id);
-        if span.line < policy.line || span.end_line > policy.end_line {
-            continue;
+/// Whether a block that a call stands in, up to the handler, ends the attempts.
+fn once(tree: &Tree<'_>, id: Id, handler: Id) -> bool {
+    let mut up = Some(id);
+    while let Some(at) = up {
+        if matches!(tree.kind(at), Kind::Block(_)) && leaves(tree, at) {
+            return true;
         }
-        if let Kind::Try { handlers, .. } = tree.kind(id) {
-            all.extend(handlers.iter().map(|handler| handler.body));
+        if at == handler {
+            break;
         }
+        up = tree.parent(at);
     }
-    all
+    false
 }
 
-/// Whether the block that a call stands in, inside the handler, ends the attempts.
-fn leaves(tree: &Tree<'_>, id: Id, handler: Id) -> bool {
-    let block = tree
-        .ancestors(id)
-        .take_while(|up| *up != handler)
-        .find(|up| matches!(tree.kind(*up), Kind::Block(_)));
-    let Some(Kind::Block(all)) = block.map(|block| tree.kind(block)) else { return false };
-    all.iter().any(|last| {
-        matches!(tree.kind(*last), Kind::Return(_) | Kind::Throw(_) | Kind::Break { .. })
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn for_each_failure_and_not_for_the_last() {
+        let python = |handler: &str| {
+            let text = format!(
+                "import time\ndef f(c):\n    for i in range(3):\n        try:\n            return \
+                 c.fetch_user()\n        except OSError:\n            {handler}\n            \
+                 time.sleep(1)\n"
+            );
+            said(&RULE, &[("a.py", &text)])
+        };
+        let end = "for each of 3 attempts: when everything fails, failing is what the machine is busy with";
+        assert_eq!(
+            python("traceback.print_exc()"),
+            [format!("7 warning: `traceback.print_exc` captures a stack {end}")]
+        );
+        assert_eq!(
+            python("log.error('no', exc_info=True)"),
+            [format!("7 warning: `log.error` captures a stack {end}")]
+        );
+        assert_eq!(
+            python("self.reconnect()"),
+            [format!("7 warning: `self.reconnect` connects anew {end}")]
+        );
+        assert_eq!(
+            python("if i == 2:\n                log.exception('no')\n                raise"),
+            [""; 0]
+        );
+        assert_eq!(python("log.warning('no')"), [""; 0]);
+    }
+
+    #[test]
+    fn branches_of_go() {
+        let go = |before: &str, after: &str| {
+            let text = format!(
+                "package a\nfunc f(c *C) error {{\n\tvar err error\n\tfor range 3 {{\n\t\terr = \
+                 c.FetchUser()\n\t\tif err == nil {{\n\t\t\t{before}\n\t\t\treturn nil\n\t\t}}\n\t\t{after}\n\t\t\
+                 time.Sleep(1)\n\t}}\n\treturn err\n}}\n"
+            );
+            said(&RULE, &[("a.go", &text)]).len()
+        };
+        assert_eq!(go("", "debug.PrintStack()"), 1);
+        assert_eq!(go("debug.PrintStack()", ""), 0, "after a success");
+    }
 }

@@ -27,3 +27,30 @@ fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
         format!("{}{first}: callers that fail together come back together", attempts(policy));
     hits.push(Hit::at(policy, Severity::Warning, message));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+    /// A loop of Python with these attempts and this wait.
+    fn python(attempts: &str, wait: &str) -> Vec<String> {
+        let text = format!(
+            "import time\ndef f(c):\n    for i in {attempts}:\n        try:\n            return c.fetch_user()\n        \
+             except OSError:\n            {wait}\n"
+        );
+        said(&RULE, &[("a.py", &text)])
+    }
+
+    #[test]
+    fn a_wait_without_chance() {
+        assert_eq!(
+            python("range(2)", "time.sleep(0.25)"),
+            [
+                "3 warning: 2 attempts, the first after exactly 250 ms: callers that fail together come \
+              back together"
+            ]
+        );
+        assert_eq!(python("range(2)", "pass"), [""; 0], "no wait at all is another rule's");
+        assert_eq!(python("range(2)", "time.sleep(random.random())"), [""; 0]);
+    }
+}

@@ -11,14 +11,17 @@ pub(super) static RULE: Rule = Rule {
     check: Check::File(check),
 };
 
-/// Settings that make a pool so: the name, and the value that does it.
-const SETTINGS: &[(&str, Wanted)] = &[
-    ("pool_use_lifo", Wanted::Yes),
-    ("setLifo", Wanted::Yes),
-    ("lifo", Wanted::Yes),
-    ("fifo", Wanted::No),
-    ("scheduling", Wanted::Text("lifo")),
-    ("PoolReusePolicy", Wanted::Field("LIFO")),
+/// Settings that make a pool so: the name, the value that does it, and a word that stands in a
+/// file that has such a pool. SQLAlchemy, commons-pool2, generic-pool, Node's agent, and Apache's
+/// HTTP client.
+const SETTINGS: &[(&str, Wanted, &str)] = &[
+    ("pool_use_lifo", Wanted::Yes, ""),
+    ("use_lifo", Wanted::Yes, "Pool"),
+    ("setLifo", Wanted::Yes, "Pool"),
+    ("lifo", Wanted::Yes, "PoolConfig"),
+    ("fifo", Wanted::No, "generic-pool"),
+    ("scheduling", Wanted::Text("lifo"), "Agent"),
+    ("PoolReusePolicy", Wanted::Field("LIFO"), ""),
 ];
 
 #[derive(Clone, Copy)]
@@ -46,11 +49,15 @@ fn check(context: &Context<'_>, hits: &mut Vec<Hit>) {
             }
             Kind::Field { of, name } => SETTINGS
                 .iter()
-                .any(|(setting, wanted)| {
+                .any(|(setting, wanted, _)| {
                     matches!(wanted, Wanted::Field(field) if field == name)
                         && tree.last_name(*of) == Some(setting)
                 })
                 .then_some(id),
+            Kind::Assign { op: None, target, value } => {
+                let name = tree.last_name(*target);
+                name.is_some_and(|name| sets(tree, name, *value)).then_some(*value)
+            }
             _ => None,
         };
         if let Some(found) = found {
@@ -68,8 +75,9 @@ fn check(context: &Context<'_>, hits: &mut Vec<Hit>) {
 }
 
 fn sets(tree: &Tree<'_>, name: &str, value: Id) -> bool {
-    SETTINGS.iter().any(|(setting, wanted)| {
+    SETTINGS.iter().any(|(setting, wanted, word)| {
         *setting == name
+            && tree.text().contains(word)
             && match (wanted, tree.kind(value)) {
                 (Wanted::Yes, Kind::Bool(on)) => *on,
                 (Wanted::No, Kind::Bool(on)) => !on,
@@ -77,4 +85,23 @@ fn sets(tree: &Tree<'_>, name: &str, value: Id) -> bool {
                 _ => false,
             }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn only_in_a_pool() {
+        let script = |text: &str| said(&RULE, &[("a.js", text)]).len();
+        assert_eq!(
+            script("import { createPool } from 'generic-pool'; createPool(f, { fifo: false });"),
+            1
+        );
+        assert_eq!(script("queue({ fifo: false });"), 0, "a queue is no pool");
+        let python = |text: &str| said(&RULE, &[("a.py", text)]).len();
+        assert_eq!(python("create_engine(url, pool_use_lifo=True)"), 1);
+        assert_eq!(python("create_engine(url, pool_use_lifo=False)"), 0);
+    }
 }

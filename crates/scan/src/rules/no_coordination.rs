@@ -33,3 +33,26 @@ fn check(scan: &Scan, findings: &mut Vec<Finding>) {
     let hit = Hit::at(policy, Severity::Note, message);
     findings.push(Finding::new(RULE.id, &file.path, file.scope, file.print_of(policy), hit));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::said;
+
+    #[test]
+    fn one_that_hears_is_enough() {
+        let deaf = "import time\ndef f(c):\n    for i in range(3):\n        try:\n            return \
+                    c.fetch_user()\n        except OSError:\n            time.sleep(1)\n";
+        let hears = "import time\ndef f(c):\n    for i in range(3):\n        r = c.get()\n        if \
+                     r.status_code != 429: return r\n        \
+                     time.sleep(float(r.headers['Retry-After']))\n";
+        assert_eq!(
+            said(&RULE, &[("a.py", deaf), ("b.py", deaf)]),
+            [
+                "3 note: none of 2 policies has a budget or hears the server: tiers that retry multiply, \
+              five of three attempts to 243 times the load"
+            ]
+        );
+        assert_eq!(said(&RULE, &[("a.py", deaf), ("b.py", hears)]), [""; 0]);
+    }
+}

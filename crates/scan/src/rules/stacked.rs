@@ -1,5 +1,7 @@
 //! Retries around retries in one process: their attempts multiply.
 
+mod clients;
+
 use std::collections::HashMap;
 
 use super::words::usual_attempts;
@@ -28,24 +30,82 @@ const CALLS: usize = 200;
 pub struct Links {
     functions: Vec<Function>,
     /// By policy: the functions that it calls again and again.
-    calls: Vec<Vec<String>>,
+    calls: Vec<Vec<Called>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Function {
     name: String,
-    calls: Vec<String>,
+    calls: Vec<Called>,
     /// Policies inside, by their place in the file's list.
     policies: Vec<usize>,
 }
 
-/// Two policies of which one is inside the other.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stack {
-    /// Attempts of the outer one.
-    pub outer: u32,
-    /// Attempts of the inner one.
-    pub inner: u32,
+/// A call by its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Called {
+    name: String,
+    /// Whether it is called by the name alone or on the object itself: it is likely this file's.
+    own: bool,
+}
+
+impl Called {
+    fn own(name: String) -> Self {
+        Self { name, own: true }
+    }
+}
+
+/// Names that say nothing of what is called. On another object they are not followed.
+const GENERIC: &[&str] = &[
+    "add",
+    "apply",
+    "call",
+    "close",
+    "commit",
+    "connect",
+    "create",
+    "delete",
+    "do",
+    "exec",
+    "execute",
+    "fetch",
+    "find",
+    "get",
+    "handle",
+    "init",
+    "insert",
+    "invoke",
+    "list",
+    "load",
+    "main",
+    "new",
+    "open",
+    "perform",
+    "post",
+    "process",
+    "publish",
+    "put",
+    "query",
+    "read",
+    "receive",
+    "request",
+    "retry",
+    "run",
+    "save",
+    "send",
+    "set",
+    "start",
+    "stop",
+    "submit",
+    "update",
+    "wait",
+    "with_retry",
+    "withretry",
+    "write",
+];
+
+fn is_generic(name: &str) -> bool {
+    name.len() <= 3 || GENERIC.contains(&name.to_ascii_lowercase().as_str())
 }
 
 impl Links {
@@ -68,7 +128,7 @@ impl Links {
                 if decorating(policy) {
                     calls[at].extend(called.iter().cloned());
                     // What is written in the body is inside of it.
-                    calls[at].extend(name.map(inner));
+                    calls[at].extend(name.map(inner).map(Called::own));
                 } else if within(policy, tree.span(*body)) {
                     inside.push(at);
                 }
@@ -90,6 +150,9 @@ impl Links {
                 });
             }
         }
+        functions.extend(clients::all(tree, policies).into_iter().map(|(owner, policies)| {
+            Function { name: clients::name(&owner), calls: Vec::new(), policies }
+        }));
         for (at, policy) in policies.iter().enumerate() {
             if calls[at].is_empty() {
                 calls[at] = called_between(tree, policy);
@@ -111,7 +174,7 @@ fn within(policy: &Policy, span: Span) -> bool {
     span.line <= policy.line && policy.end_line <= span.end_line
 }
 
-fn called_in(tree: &Tree<'_>, from: Id) -> Vec<String> {
+fn called_in(tree: &Tree<'_>, from: Id) -> Vec<Called> {
     let mut all = Vec::new();
     for id in tree.walk(from) {
         add_call(tree, id, &mut all);
@@ -121,7 +184,7 @@ fn called_in(tree: &Tree<'_>, from: Id) -> Vec<String> {
     all
 }
 
-fn called_between(tree: &Tree<'_>, policy: &Policy) -> Vec<String> {
+fn called_between(tree: &Tree<'_>, policy: &Policy) -> Vec<Called> {
     let mut all = Vec::new();
     for id in tree.ids() {
         let span = tree.span(id);
@@ -133,11 +196,23 @@ fn called_between(tree: &Tree<'_>, policy: &Policy) -> Vec<String> {
 }
 
 /// The function that is called, and functions that are handed over by name.
-fn add_call(tree: &Tree<'_>, id: Id, all: &mut Vec<String>) {
+fn add_call(tree: &Tree<'_>, id: Id, all: &mut Vec<Called>) {
     let Kind::Call { callee, args, .. } = tree.kind(id) else { return };
-    all.extend(tree.last_name(*callee).map(str::to_owned));
+    let own = match tree.kind(*callee) {
+        Kind::Field { of, .. } => {
+            matches!(tree.kind(*of), Kind::Name("self" | "this" | "cls" | "Self"))
+        }
+        _ => true,
+    };
+    all.extend(tree.last_name(*callee).map(|name| Called { name: name.to_owned(), own }));
+    // What is called on a client that retries.
+    let owner = tree.path(*callee).and_then(|path| clients::owner(&path));
+    all.extend(owner.map(|owner| Called::own(clients::name(owner))));
     let handed = args.iter().filter(|arg| arg.name.is_none());
-    all.extend(handed.filter_map(|arg| Some(tree.path(arg.value)?.last()?.to_string())));
+    all.extend(handed.filter_map(|arg| {
+        let path = tree.path(arg.value)?;
+        Some(Called { name: path.last()?.to_string(), own: path.len() == 1 })
+    }));
 }
 
 fn check(scan: &Scan, findings: &mut Vec<Finding>) {
@@ -153,7 +228,7 @@ fn check(scan: &Scan, findings: &mut Vec<Finding>) {
                 continue;
             }
             let mut search = Search { scan, by_name: &by_name, best: None, seen: Vec::new() };
-            search.nested(file, at, policy);
+            search.nested(file, policy);
             let calls = file.links.calls.get(index).map_or(&[][..], Vec::as_slice);
             search.calls(at, calls, DEPTH, (at, index));
             if let Some((inner_file, inner)) = search.best {
@@ -173,7 +248,7 @@ struct Search<'s> {
 
 impl<'s> Search<'s> {
     /// Policies that are written inside the lines of this one.
-    fn nested(&mut self, file: &'s FileFindings, _: usize, outer: &Policy) {
+    fn nested(&mut self, file: &'s FileFindings, outer: &Policy) {
         for inner in &file.policies {
             let inside = outer.line < inner.line && inner.end_line <= outer.end_line;
             if inside && inner.kind == Repetition::Retry {
@@ -182,12 +257,16 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn calls(&mut self, from: usize, names: &[String], depth: u32, outer: (usize, usize)) {
+    fn calls(&mut self, from: usize, names: &[Called], depth: u32, outer: (usize, usize)) {
         if depth == 0 {
             return;
         }
-        for name in names {
+        for Called { name, own } in names {
             let Some(all) = self.by_name.get(name.as_str()) else { continue };
+            let generic = is_generic(name);
+            if generic && !own {
+                continue;
+            }
             let here: Vec<_> = all.iter().filter(|(file, _)| *file == from).collect();
             let language = self.scan.files[from].language;
             let there =
@@ -195,7 +274,7 @@ impl<'s> Search<'s> {
             // In this file, or the only one with this name anywhere.
             let found: Vec<_> = if here.len() == 1 {
                 here
-            } else if here.is_empty() && there().count() <= SAME_NAME && name.len() > 3 {
+            } else if here.is_empty() && there().count() <= SAME_NAME && !generic {
                 there().collect()
             } else {
                 continue;
@@ -250,3 +329,6 @@ fn finding(
     let hit = Hit::at(outer, RULE.severity, message);
     Finding::new(RULE.id, &file.path, file.scope, file.print_of(outer), hit)
 }
+
+#[cfg(test)]
+mod tests;

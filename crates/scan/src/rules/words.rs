@@ -71,11 +71,16 @@ pub(super) fn time(ms: f64) -> String {
 
 /// Whether something that is retried is one of these: whole words, case and `_` do not matter.
 pub(super) fn retried<'p>(policy: &'p Policy, words: &[&str]) -> Option<&'p str> {
+    policy.retries_on.value.iter().map(String::as_str).find(|on| is_one_of(on, words))
+}
+
+/// Whether one of these words is in a text. `StatusTooManyRequests` of Go and
+/// `SC_SERVICE_UNAVAILABLE` of Java are the words behind their prefix.
+pub(super) fn is_one_of(text: &str, words: &[&str]) -> bool {
     let plain = |text: &str| text.to_ascii_lowercase().replace(['_', '-', ' '], "");
-    policy.retries_on.value.iter().map(String::as_str).find(|on| {
-        on.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')
-            .map(plain)
-            .any(|word| words.contains(&word.as_str()))
+    text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').map(plain).any(|word| {
+        let short = ["status", "sc", "http"].iter().find_map(|prefix| word.strip_prefix(prefix));
+        words.contains(&word.as_str()) || short.is_some_and(|short| words.contains(&short))
     })
 }
 
