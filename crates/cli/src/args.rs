@@ -145,7 +145,9 @@ Examples:
   damper solve examples/hotel-reservation-routes.yaml
   damper solve examples/hotel-reservation-routes.yaml --sweep load.low=50..250:50
   damper solve my-system.yaml --sweep load.low=50..250:50 --vary policies.default.retry.limit=1,3,5
-  damper solve examples/hotel-reservation.yaml --against-sim --json")]
+  damper solve examples/hotel-reservation.yaml --against-sim --json
+  damper solve my-system.yaml --sweep load=50..500:10 --html curves.html
+  damper solve my-system.yaml --restarts 1000")]
 pub(crate) struct SolveArgs {
     #[command(flatten)]
     pub(crate) system: SystemArgs,
@@ -164,4 +166,13 @@ pub(crate) struct SolveArgs {
     /// Simulate the same, and print the difference
     #[arg(long)]
     pub(crate) against_sim: bool,
+    /// Also write a self-contained HTML report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Where the solution is not known to be the only one, also iterate from so many random points
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100_000))]
+    pub(crate) restarts: u32,
+    /// Seed of everything random, in place of the file's
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
 }

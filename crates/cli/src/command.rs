@@ -8,6 +8,7 @@ pub(crate) mod simulate;
 pub(crate) mod solve;
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::Context;
 use damper_system::{Problems, System, SystemFile};
@@ -47,8 +48,11 @@ impl Loaded {
 }
 
 /// Writes an HTML report, if one was asked for, and says where it is.
-pub(crate) fn write_html(output: &OutputArgs, html: impl FnOnce() -> String) -> anyhow::Result<()> {
-    if let Some(path) = &output.html {
+pub(crate) fn write_html(
+    path: Option<&Path>,
+    html: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    if let Some(path) = path {
         fs::write(path, html()).with_context(|| format!("cannot write {}", path.display()))?;
         print::note(&format!("report: {}", path.display()));
     }

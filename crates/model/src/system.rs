@@ -3,14 +3,17 @@
 //!
 //! A routing matrix becomes a [`Network`](crate::network::Network). Call trees are solved as such
 //! (`tree.rs`): steps run one after another, a failed step ends its caller's attempt, and a retry
-//! repeats everything below the call that is retried.
+//! repeats everything below the call that is retried. The same trees are also read as the routing
+//! chain that the literature would make of them (`as_routes.rs`), beside the first answer.
 //!
 //! Both readings know rejection and failure, and no time: an attempt that waits is served. Where
 //! that is not so (a queue longer than its callers' patience), the solution is that of the system
 //! before anything goes wrong, and [`Solved::hidden_rps`] says how far that holds.
 
+mod as_routes;
 mod nodes;
 mod paths;
+mod restarts;
 mod routes;
 #[cfg(test)]
 mod tests;
@@ -21,6 +24,8 @@ use damper_system::model::Work;
 use thiserror::Error;
 
 use crate::network::{NetworkError, Uniqueness};
+
+pub use restarts::{FixedPoint, Restarts, restarts};
 
 /// What the analytic model says of a system.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +55,27 @@ pub struct Solved {
     pub converged: bool,
     /// How the question was understood.
     pub notes: Vec<String>,
+    /// The same call trees read as a routing chain; `None`: the file has a routing matrix, or the
+    /// trees are too wide to be read so.
+    pub as_routes: Option<AsRoutes>,
+}
+
+/// Call trees as a routing chain of the literature: a request is handed on from service to
+/// service, and a hop that fails is repeated by itself, never with what came before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AsRoutes {
+    /// By class, in the order of the file.
+    pub classes: Vec<ClassSolved>,
+    /// s̄ by service: the probability that one attempt is rejected.
+    pub s: Vec<f64>,
+    /// Attempts per second by service and class.
+    pub attempts_rps: Vec<Vec<f64>>,
+    /// Attempts per request at services with a capacity.
+    pub calls_per_request: f64,
+    /// The same per request that completes; `None`: none does.
+    pub calls_per_success: Option<f64>,
+    /// What this reading leaves out of the file.
+    pub remarks: Vec<String>,
 }
 
 /// One class.
@@ -102,6 +128,9 @@ pub fn solve(system: &System) -> Result<Solved, SolveError> {
         Work::Requests(types) => tree::solve(system, types),
         Work::Routes(matrix) => routes::solve(system, matrix)?,
     };
+    if let Work::Requests(types) = &system.work {
+        solved.as_routes = as_routes::read(system, types);
+    }
     paths::fill(system, &mut solved);
     nodes::remarks(system, &mut solved);
     Ok(solved)

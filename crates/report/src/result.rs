@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 pub use solve::{
-    ClassSolution, Point, ServiceSolution, Simulated, SimulatedClass, Solution, Solve,
+    AsRoutes, ClassSolution, FixedPoint, FixedPoints, Point, ServiceSolution, Simulated,
+    SimulatedClass, SimulatedService, Solution, Solve, Swept,
 };
 
 /// Where a result comes from. In every result, so that it can be made again.
@@ -312,6 +313,12 @@ pub struct Node {
     pub capacity_rps: Option<f64>,
     /// Attempts over requests in the run that is shown.
     pub amplification: Option<f64>,
+    /// Attempts per second, where a solution is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts_rps: Option<f64>,
+    /// The probability that an attempt is rejected, where a solution is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<f64>,
 }
 
 /// An edge of the call graph.

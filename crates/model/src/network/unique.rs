@@ -16,7 +16,8 @@ pub enum Uniqueness {
     /// None of the known conditions holds. That does not mean that there are several: about 60
     /// million published searches found none. But there can be: `cargo xtask uniqueness` finds
     /// networks with two, down to two services and two classes, where a service calls several
-    /// (rows of the routing that add up to more than 1).
+    /// (rows of the routing that add up to more than 1). Where no row does, as in every routing
+    /// matrix of a system file, none is known.
     NotGuaranteed,
 }
 

@@ -1,5 +1,7 @@
 mod examples;
 
+mod readings;
+
 use damper_system::SystemFile;
 
 use super::*;
@@ -206,4 +208,24 @@ requests: {r: {calls: [db]}}
 ",
     );
     assert!(over.notes.iter().any(|n| n.contains("200 %")), "{:?}", over.notes);
+}
+
+/// A loop that nobody enters loses nothing; the rest is solved, and the loop is said.
+#[test]
+fn a_loop_without_loss_loses_a_billionth_and_that_is_said() {
+    let text = |back: &str| {
+        format!(
+            "
+damper: 1
+services: {{db: {{rate_limit: 50/s}}, a: {{}}, b: {{}}}}
+load: 100/s
+routes: {{all: {{entry: {{db: 100%}}, a: {{b: 100%}}, b: {{a: {back}}}}}}}
+"
+        )
+    };
+    let lossless = solved(&text("100%"));
+    assert!(lossless.notes.iter().any(|n| n.contains("a billionth")), "{:?}", lossless.notes);
+    near(lossless.classes[0].rejection, 0.5, 1e-12);
+    let loses = solved(&text("99%"));
+    assert!(!loses.notes.iter().any(|n| n.contains("a billionth")), "{:?}", loses.notes);
 }

@@ -18,7 +18,8 @@ use crate::network::Uniqueness;
 /// Rounds over all services, and halvings within one.
 const ROUNDS: usize = 2_000;
 const HALVINGS: usize = 60;
-const TOLERANCE: f64 = 1e-12;
+/// How far s̄ of any service may move in the last round.
+pub(super) const TOLERANCE: f64 = 1e-12;
 
 /// What the trees come to at given rejections.
 #[derive(Clone, Debug)]
@@ -31,17 +32,7 @@ struct Flow {
 
 pub(super) fn solve(system: &System, types: &[RequestType]) -> Solved {
     let n = system.services.len();
-    let mut s = vec![0.0; n];
-    let (mut rounds, mut moved) = (0, f64::INFINITY);
-    while moved > TOLERANCE && rounds < ROUNDS {
-        rounds += 1;
-        moved = 0.0;
-        for i in 0..n {
-            let now = settle(system, types, &mut s, i);
-            moved = f64::max(moved, (now - s[i]).abs());
-            s[i] = now;
-        }
-    }
+    let Rest { s, rounds, moved } = rest(system, types, vec![0.0; n]);
     let flow = flow(system, types, &s);
     let healthy = flow_of(system, types, &vec![0.0; n], true);
     let sum = |rows: &[f64]| rows.iter().sum::<f64>();
@@ -89,7 +80,31 @@ pub(super) fn solve(system: &System, types: &[RequestType]) -> Solved {
         residual,
         converged: moved <= TOLERANCE,
         notes: Vec::new(),
+        as_routes: None,
     }
+}
+
+/// Where the rounds over all services end.
+pub(super) struct Rest {
+    /// s̄ by service.
+    pub(super) s: Vec<f64>,
+    rounds: usize,
+    /// The most that an s̄ moved in the last round.
+    pub(super) moved: f64,
+}
+
+pub(super) fn rest(system: &System, types: &[RequestType], mut s: Vec<f64>) -> Rest {
+    let (mut rounds, mut moved) = (0, f64::INFINITY);
+    while moved > TOLERANCE && rounds < ROUNDS {
+        rounds += 1;
+        moved = 0.0;
+        for i in 0..s.len() {
+            let now = settle(system, types, &mut s, i);
+            moved = f64::max(moved, (now - s[i]).abs());
+            s[i] = now;
+        }
+    }
+    Rest { s, rounds, moved }
 }
 
 /// s̄ of one service where its blocking agrees with its load, all others as they are.
