@@ -48,10 +48,7 @@ impl Loaded {
 }
 
 /// Writes an HTML report, if one was asked for, and says where it is.
-pub(crate) fn write_html(
-    path: Option<&Path>,
-    html: impl FnOnce() -> String,
-) -> anyhow::Result<()> {
+pub(crate) fn write_html(path: Option<&Path>, html: impl FnOnce() -> String) -> anyhow::Result<()> {
     if let Some(path) = path {
         fs::write(path, html()).with_context(|| format!("cannot write {}", path.display()))?;
         print::note(&format!("report: {}", path.display()));

@@ -5,9 +5,12 @@ use crate::html::El;
 
 pub(crate) mod calls;
 pub(crate) mod capacity;
+pub(crate) mod curves;
 pub(crate) mod facts;
+pub(crate) mod points;
 pub(crate) mod provenance;
 pub(crate) mod remedies;
+pub(crate) mod solution;
 pub(crate) mod tables;
 pub(crate) mod timeline;
 pub(crate) mod verdict;

@@ -107,6 +107,8 @@ fn graph(dice: &mut Dice) -> Graph {
             kind: d.one_of(&["client", "service", "cache", "<b>"]).to_owned(),
             capacity_rps: d.maybe(),
             amplification: d.maybe(),
+            attempts_rps: d.maybe(),
+            rejection: d.maybe(),
         }),
         edges: dice.list(20, |d| GraphEdge {
             from: d.name(),

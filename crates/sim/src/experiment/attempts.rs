@@ -21,9 +21,8 @@ impl AttemptsPerRequest {
         let over = |attempts: u64, offered: u64| attempts as f64 / offered.max(1) as f64;
         let offered = |o: &Outcome| o.classes.iter().map(|c| c.offered).sum::<u64>();
         let at = |o: &Outcome, service: usize| o.services[service].attempts.iter().sum::<u64>();
-        let of = |o: &Outcome, which: &[usize]| {
-            over(which.iter().map(|s| at(o, *s)).sum(), offered(o))
-        };
+        let of =
+            |o: &Outcome, which: &[usize]| over(which.iter().map(|s| at(o, *s)).sum(), offered(o));
         // The series has the services with a capacity only, in their order.
         let counted: Vec<usize> = (0..limited.len()).filter(|i| limited[*i]).collect();
         let estimate = |which: &[usize]| match outcomes {

@@ -42,8 +42,9 @@ pub(crate) fn of(
     if count > MOST {
         bail!("{count} points are too many; at most {MOST}");
     }
-    let variants: Vec<Option<String>> =
-        varied.as_ref().map_or_else(|| vec![None], |v| v.values.iter().cloned().map(Some).collect());
+    let variants: Vec<Option<String>> = varied
+        .as_ref()
+        .map_or_else(|| vec![None], |v| v.values.iter().cloned().map(Some).collect());
     let values: Vec<Option<f64>> =
         swept.as_ref().map_or_else(|| vec![None], |s| s.values.iter().copied().map(Some).collect());
     let mut points = Points::default();
