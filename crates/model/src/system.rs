@@ -11,6 +11,7 @@
 //! before anything goes wrong, and [`Solved::hidden_rps`] says how far that holds.
 
 mod as_routes;
+mod depends;
 mod nodes;
 mod paths;
 mod restarts;

@@ -18,7 +18,7 @@ pub fn solve_html(result: &Solve) -> String {
         parts.push(solution::tables(found));
         how.push(("load", format::rate(found.load_rps)));
         how.push(("iterations", found.iterations.to_string()));
-        how.push(("residual", format::number(found.residual)));
+        how.push(("residual", residual(found.residual)));
     } else {
         parts.push(points::head(result));
         parts.extend(curves::part(result));
@@ -31,4 +31,9 @@ pub fn solve_html(result: &Solve) -> String {
     }
     parts.push(provenance::part(&result.origin, &how));
     page(&verdict::title("Solution", &result.origin.system), parts)
+}
+
+/// By how much the equations are missed: its order of magnitude is all that matters.
+fn residual(value: f64) -> String {
+    format::measured(value).map_or_else(|| format::NONE.to_owned(), |v| format!("{v:.1e}"))
 }

@@ -160,6 +160,36 @@ mod tests {
         SystemFile::parse("test.yaml", text).unwrap().lower().unwrap()
     }
 
+    /// Each class is asked three times, with many retries, of what the other asks once, without.
+    /// If s0 is full, class a is lost there and leaves s1 to class b; and the other way round. By
+    /// symmetry each solution has the s̄ of the other with the services changed over.
+    #[test]
+    fn both_solutions_of_call_trees_are_found() {
+        let system = system(
+            "
+damper: 1
+classes: [a, b]
+services: {s0: {rate_limit: 100/s}, s1: {rate_limit: 100/s}}
+load: {a: 60/s, b: 60/s}
+requests:
+  a: {share: {a: 100%, b: 0%}, calls: [{s0: [{s1: {times: 3}}]}]}
+  b: {share: {a: 0%, b: 100%}, calls: [{s1: [{s0: {times: 3}}]}]}
+policies:
+  s0: {retry: {limit: {a: 0, b: 12}, on: [rejected]}}
+  s1: {retry: {limit: {a: 12, b: 0}, on: [rejected]}}
+",
+        );
+        let solved = crate::system::solve(&system).unwrap();
+        assert_eq!(solved.unique, crate::network::Uniqueness::NotGuaranteed);
+        let found = restarts(&system, 40, 1, || false).unwrap();
+        let [first, other] = &found.fixed_points[..] else { panic!("{found:?}") };
+        assert!(first.starts > 5 && other.starts > 5, "{found:?}");
+        for (a, b) in first.s.iter().zip(other.s.iter().rev()) {
+            assert!((a - b).abs() < 1e-9, "{found:?}");
+        }
+        assert!((first.s[0] - first.s[1]).abs() > 0.9, "{found:?}");
+    }
+
     #[test]
     fn a_search_that_is_stopped_says_how_far_it_got() {
         let system = system(

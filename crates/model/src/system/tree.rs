@@ -12,7 +12,7 @@ use damper_control::Outcome;
 use damper_system::System;
 use damper_system::model::{Call, Caller, RequestType, Step, Target};
 
-use super::{ClassSolved, ServiceSolved, Solved, nodes};
+use super::{ClassSolved, ServiceSolved, Solved, depends, nodes};
 use crate::network::Uniqueness;
 
 /// Rounds over all services, and halvings within one.
@@ -73,9 +73,12 @@ pub(super) fn solve(system: &System, types: &[RequestType]) -> Solved {
         floor_calls_per_request: calls(&healthy),
         hidden_rps: None,
         weakest: None,
-        // The services of a tree are not numbered in an order that makes one pass enough, and no
-        // published condition covers retries from above.
-        unique: if rounds <= 2 { Uniqueness::NoLoop } else { Uniqueness::NotGuaranteed },
+        // No published condition covers retries from above.
+        unique: if depends::on_themselves(system, types) {
+            Uniqueness::NotGuaranteed
+        } else {
+            Uniqueness::NoLoop
+        },
         iterations: rounds,
         residual,
         converged: moved <= TOLERANCE,

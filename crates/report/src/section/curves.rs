@@ -11,12 +11,11 @@ pub(crate) fn part(result: &Solve) -> Option<El> {
     let swept = result.swept.as_ref()?;
     let grid = Grid::of(result)?;
     let path = format::clip(&swept.path, 40);
-    let over = if swept.unit.is_empty() {
-        format!("over {path}")
-    } else {
-        format!("over {path} in {}", format::clip(swept.unit.trim_start_matches('/'), 12))
+    let over = match swept.unit.as_str() {
+        "" => format!("over {path}"),
+        "/s" => format!("over {path}, per second"),
+        unit => format!("over {path} in {}", format::clip(unit, 12)),
     };
-    let over = if swept.unit.starts_with('/') { over.replacen(" in ", " per ", 1) } else { over };
     let page = Page { grid: &grid, over: &over, name: &path };
     let mut part = section("curves", "What changes");
     if grid.left_out > 0 {
@@ -117,6 +116,22 @@ impl<'a> Grid<'a> {
         lines
     }
 
+    /// One line for what is the same for all variants, such as the load; otherwise one for each.
+    fn shared(&self, name: &str, number: Number<'_>, colour: usize, print: Print) -> Vec<Line> {
+        let mut lines = self.lines(&[(name.to_owned(), number)], print);
+        let same = lines.windows(2).all(|pair| pair[0].values == pair[1].values);
+        if same {
+            lines.truncate(1);
+        }
+        for (v, line) in lines.iter_mut().enumerate() {
+            line.class = style(colour, if same { 1 } else { v });
+            if same {
+                name.clone_into(&mut line.name);
+            }
+        }
+        lines
+    }
+
     /// What the simulator gave for the same numbers.
     fn seen(&self, numbers: &[Interval<'_>]) -> Vec<Seen> {
         let varied = self.variants.len() > 1;
@@ -136,6 +151,7 @@ impl<'a> Grid<'a> {
     }
 }
 
+type Print = fn(f64) -> String;
 type Number<'n> = Box<dyn Fn(&Solution) -> Option<f64> + 'n>;
 type Interval<'n> = Box<dyn Fn(&Solution) -> Option<(f64, [f64; 2])> + 'n>;
 
@@ -174,16 +190,17 @@ impl Page<'_> {
     }
 
     fn work(&self) -> El {
-        let numbers: [(String, Number<'_>); 3] = [
+        let numbers: [(String, Number<'_>); 2] = [
             ("per request".to_owned(), Box::new(|s| Some(s.calls_per_request))),
             ("per success".to_owned(), Box::new(|s| s.calls_per_success)),
-            ("when healthy".to_owned(), Box::new(|s| Some(s.floor_calls_per_request))),
         ];
         let seen: [Interval<'_>; 1] = [Box::new(|s| {
             let seen = s.simulated.as_ref()?;
             Some((seen.calls_per_request, seen.calls_per_request_ci95))
         })];
-        let lines = self.grid.lines(&numbers, format::number);
+        let mut lines = self.grid.lines(&numbers, format::number);
+        let floor: Number<'_> = Box::new(|s| Some(s.floor_calls_per_request));
+        lines.extend(self.grid.shared("when healthy", floor, COLOURS - 1, format::number));
         let mut chart = self.chart("work", "Calls", lines, format::number);
         chart.seen = self.grid.seen(&seen);
         // Where hardly anything succeeds, calls per success have no end.
@@ -214,11 +231,11 @@ impl Page<'_> {
         if !any.clone().any(|s| s.hidden_rps.is_some()) {
             return None;
         }
-        let numbers: [(String, Number<'_>); 2] = [
-            ("hidden capacity".to_owned(), Box::new(|s| s.hidden_rps)),
-            ("load".to_owned(), Box::new(|s| Some(s.load_rps))),
-        ];
-        let lines = self.grid.lines(&numbers, format::rate);
+        let hidden: [(String, Number<'_>); 1] =
+            [("hidden capacity".to_owned(), Box::new(|s| s.hidden_rps))];
+        let mut lines = self.grid.lines(&hidden, format::rate);
+        let load: Number<'_> = Box::new(|s| Some(s.load_rps));
+        lines.extend(self.grid.shared("load", load, COLOURS - 1, format::rate));
         Some(self.chart("hidden", "Hidden capacity and load", lines, format::number).draw())
     }
 

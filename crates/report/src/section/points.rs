@@ -2,7 +2,6 @@
 
 use super::facts::{self, Fact};
 use super::solution::simulated;
-use super::tables::ordered;
 use super::{cell, name_cell, section, verdict};
 use crate::format;
 use crate::html::El;
@@ -35,7 +34,7 @@ pub(crate) fn head(result: &Solve) -> El {
 
 /// The largest of each curve, and where.
 fn extremes(result: &Solve) -> Vec<Fact> {
-    let at = |p: &Point| format!("at {}", format::clip(&p.at.join(", "), 60));
+    let at = |p: &Point| format!("at {}", place(result, p).join(", "));
     let most = |name: String, value: &dyn Fn(&Point) -> Option<f64>, print: fn(f64) -> String| {
         let valued = result.points.iter().filter_map(|p| Some((p, format::measured(value(p)?)?)));
         let (point, value) = valued.max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -63,6 +62,33 @@ fn extremes(result: &Solve) -> Vec<Fact> {
     facts
 }
 
+/// The point in the values that make it: that of the swept field with its unit, then the varied.
+fn place(result: &Solve, point: &Point) -> Vec<String> {
+    let unit = result.swept.as_ref().map_or("", |s| s.unit.as_str());
+    let value = point.value.map(|v| format!("{}{unit}", format::number(v)));
+    let variant = point.variant.as_ref().map(|v| format::clip(v, 40));
+    let known: Vec<String> = value.into_iter().chain(variant).collect();
+    if known.is_empty() { vec![format::clip(&point.at.join(", "), 60)] } else { known }
+}
+
+/// The fields that make a point, in the order of [`place`].
+fn fields(result: &Solve) -> Vec<String> {
+    let swept = result.swept.iter().map(|s| format::clip(&s.path, 40));
+    let known: Vec<String> =
+        swept.chain(result.varied.iter().map(|v| format::clip(v, 40))).collect();
+    if known.is_empty() { vec!["at".to_owned()] } else { known }
+}
+
+/// The first cells of a point's row.
+fn place_cells(result: &Solve, point: &Point) -> Vec<El> {
+    let mut place = place(result, point);
+    // A row has as many cells as the head, whatever the point left out.
+    place.resize(fields(result).len(), format::NONE.to_owned());
+    let mut place = place.into_iter();
+    let first = name_cell(&place.next().unwrap_or_default());
+    [first].into_iter().chain(place.map(cell)).collect()
+}
+
 /// Every point, as far as a page can hold them.
 pub(crate) fn table(result: &Solve) -> El {
     let mut part = section("points", "Every point");
@@ -79,7 +105,7 @@ pub(crate) fn table(result: &Solve) -> El {
     let with_sim = result.points.iter().any(|p| p.solution.simulated.is_some());
     let with_routes =
         result.points.iter().any(|p| p.solution.as_routes.as_ref().is_some_and(|r| r.differs));
-    let mut columns = vec!["at".to_owned()];
+    let mut columns = fields(result);
     for class in classes {
         columns.push(format!("{class} rejected"));
         if with_routes {
@@ -93,7 +119,7 @@ pub(crate) fn table(result: &Solve) -> El {
     columns.extend(last.map(str::to_owned));
     let rows = result.points.iter().take(MOST_ROWS).map(|p| {
         let s = &p.solution;
-        let mut row = vec![name_cell(&p.at.join(", "))];
+        let mut row = place_cells(result, p);
         let seen = s.simulated.as_ref();
         for class in classes {
             let found = s.classes.get(class).map(|c| format::percent(c.rejection));
@@ -114,25 +140,27 @@ pub(crate) fn table(result: &Solve) -> El {
     });
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     part.push(super::table("points", &columns, rows));
-    // A point whose services are looked at one by one is a solution of its own.
     part.children(busiest(result))
 }
 
 /// Attempts rejected by service, where a service rejects any.
-fn busiest(result: &Solve) -> Option<El> {
+fn busiest(result: &Solve) -> Vec<El> {
     let names = super::curves::rejecting(result, MOST_COLUMNS);
     if names.is_empty() {
-        return None;
+        return Vec::new();
     }
-    let columns: Vec<&str> = ["at"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    let fields = fields(result);
+    let columns: Vec<&str> = fields.iter().chain(&names).map(String::as_str).collect();
     let rows = result.points.iter().take(MOST_ROWS).map(|p| {
-        let services = ordered(&names, &p.solution.services);
-        let found = services.into_iter().take(names.len());
-        let values = found.map(|(_, s)| cell(format::percent(s.s)));
-        [name_cell(&p.at.join(", "))].into_iter().chain(values).collect()
+        let share = |name: &String| p.solution.services.get(name).map(|s| format::percent(s.s));
+        let values =
+            names.iter().map(|n| cell(share(n).unwrap_or_else(|| format::NONE.to_owned())));
+        place_cells(result, p).into_iter().chain(values).collect()
     });
-    let heading = El::new("h3").text("Attempts rejected by service");
-    Some(El::new("div").child(heading).child(super::table("services", &columns, rows)))
+    vec![
+        El::new("h3").text("Attempts rejected by service"),
+        super::table("services", &columns, rows),
+    ]
 }
 
 /// Classes with a tile of their own.

@@ -113,7 +113,7 @@ pub(crate) fn tables(s: &Solution) -> El {
         if s.unique { "The only solution" } else { "Other solutions are not ruled out" },
         s.unique_because
     )));
-    part.children(s.fixed_points.as_ref().filter(|f| f.found > 1).map(|f| several(s, f)))
+    part.children(s.fixed_points.iter().filter(|f| f.found > 1).flat_map(|f| several(s, f)))
 }
 
 fn other_reading(s: &Solution, routes: &AsRoutes) -> El {
@@ -213,7 +213,7 @@ fn services(s: &Solution, routes: Option<&AsRoutes>) -> El {
 }
 
 /// Attempts rejected by service, in each of several solutions.
-fn several(s: &Solution, found: &FixedPoints) -> El {
+fn several(s: &Solution, found: &FixedPoints) -> [El; 2] {
     let shown = &found.solutions[..found.solutions.len().min(MOST_SOLUTIONS)];
     let columns: Vec<String> = ["service".to_owned()]
         .into_iter()
@@ -227,11 +227,7 @@ fn several(s: &Solution, found: &FixedPoints) -> El {
         [name_cell(name)].into_iter().chain(values).collect()
     });
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    El::new("div").child(El::new("h3").text("Attempts rejected in each solution")).child(table(
-        "solutions",
-        &columns,
-        rows,
-    ))
+    [El::new("h3").text("Attempts rejected in each solution"), table("solutions", &columns, rows)]
 }
 
 fn share(value: Option<&f64>) -> String {
