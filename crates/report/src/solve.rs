@@ -35,5 +35,9 @@ pub fn solve_html(result: &Solve) -> String {
 
 /// By how much the equations are missed: its order of magnitude is all that matters.
 fn residual(value: f64) -> String {
-    format::measured(value).map_or_else(|| format::NONE.to_owned(), |v| format!("{v:.1e}"))
+    match format::measured(value) {
+        Some(0.0) => "0".to_owned(),
+        Some(value) => format!("{value:.1e}"),
+        None => format::NONE.to_owned(),
+    }
 }

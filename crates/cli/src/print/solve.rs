@@ -44,7 +44,9 @@ fn one(s: &Solution) {
         ),
     }
     let other = if s.unique { "the only solution" } else { "other solutions are not ruled out" };
-    line(&format!("  {other}: {}", s.unique_because));
+    let how =
+        if s.unique || s.fixed_points.is_some() { "" } else { "; --restarts N looks for them" };
+    line(&format!("  {other}: {}{how}", s.unique_because));
     if let Some(found) = &s.fixed_points {
         fixed_points(s, found);
     }

@@ -152,7 +152,7 @@ requests: {{r: {{calls: {calls}}}}}
 policies: {{default: {{retry: {{limit: 1, on: {on}}}}}}}
 "
         );
-        let system = SystemFile::parse("test.yaml", text).unwrap().lower().unwrap();
+        let system = SystemFile::parse("test.yaml", &text).unwrap().lower().unwrap();
         let Work::Requests(types) = &system.work else { panic!("trees") };
         on_themselves(&system, types)
     }

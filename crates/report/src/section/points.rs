@@ -38,7 +38,7 @@ fn extremes(result: &Solve) -> Vec<Fact> {
     let most = |name: String, value: &dyn Fn(&Point) -> Option<f64>, print: fn(f64) -> String| {
         let valued = result.points.iter().filter_map(|p| Some((p, format::measured(value(p)?)?)));
         let (point, value) = valued.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some(Fact::new(name, print(value), at(point)))
+        Some(Fact::new(name, print(value), if value > 0.0 { at(point) } else { String::new() }))
     };
     let classes = result.points.first().map_or(&[][..], |p| &p.solution.class_order);
     let mut facts: Vec<Fact> = classes

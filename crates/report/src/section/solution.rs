@@ -75,14 +75,13 @@ fn first_numbers(s: &Solution) -> Vec<Fact> {
     };
     facts.push(Fact::new("hidden capacity", hidden, note));
     let (several, note) = match &s.fixed_points {
-        Some(found) if found.found > 1 => {
-            (format!("{} found", found.found), format!("from {} random starts", found.starts))
-        }
         Some(found) => {
-            ("no other found".to_owned(), format!("from {} random starts", found.starts))
+            let others = found.found.saturating_sub(1);
+            let value = if others == 0 { "not seen".to_owned() } else { others.to_string() };
+            (value, format!("from {} random starts", found.starts))
         }
-        None if s.unique => ("the only one".to_owned(), String::new()),
-        None => ("not ruled out".to_owned(), String::new()),
+        None if s.unique => ("none".to_owned(), "this is the only one".to_owned()),
+        None => ("possible".to_owned(), "not ruled out".to_owned()),
     };
     facts.push(Fact::new("other solutions", several, note));
     facts

@@ -57,14 +57,13 @@ fn uniqueness(system: &System, unique: Uniqueness) -> (bool, &'static str) {
     match (unique, &system.work) {
         (Uniqueness::NoLoop, _) => (true, "nothing depends on itself"),
         (Uniqueness::SharedRouting, _) => (true, "at most two classes share their routes"),
-        (Uniqueness::SmallRows, _) => (true, "every service passes on little to its loop"),
-        (Uniqueness::NotGuaranteed, Work::Routes(_)) => (
-            false,
-            "no known condition holds; networks with two are known only where a service calls several for one request, which a routing matrix does not",
-        ),
+        (Uniqueness::SmallColumns, _) => (true, "little comes to any service from its own loop"),
+        (Uniqueness::NotGuaranteed, Work::Routes(_)) => {
+            (false, "no known condition holds, and networks with two solutions are known")
+        }
         (Uniqueness::NotGuaranteed, Work::Requests(_)) => (
             false,
-            "no published condition covers services of call trees that depend on one another; --restarts looks for others",
+            "no published condition covers services of call trees that depend on one another",
         ),
     }
 }
