@@ -148,6 +148,20 @@ fn solve() {
             "policies.default.retry.limit={high: 5, low: 1},5",
         ],
     );
+    let trees = "examples/hotel-reservation.yaml";
+    let again = "policies.default.retry.on=[rejected, downstream]";
+    holds("solve-two-readings", &["solve", trees, "--set", again]);
+    let two = "crates/cli/tests/it/systems/two-solutions.yaml";
+    holds("solve-restarts", &["solve", two, "--restarts", "40"]);
+    let few = ["--set", "experiment.replications=2", "--set", "experiment.watch=60s"];
+    holds(
+        "solve-sweep-against-sim",
+        &[
+            &["solve", routes, "--sweep", "load.low=50..250:200", "--against-sim", "--quiet"],
+            &few[..],
+        ]
+        .concat(),
+    );
     holds("solve-sweep-wrong", &["solve", routes, "--sweep", "load.low=50"]);
     holds("solve-sweep-nowhere", &["solve", routes, "--sweep", "load.lou=50..250:100"]);
     holds(

@@ -7,3 +7,4 @@ mod chromium;
 mod hostile;
 mod page;
 mod samples;
+mod solutions;
