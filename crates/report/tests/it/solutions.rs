@@ -9,20 +9,19 @@ use crate::samples;
 
 /// Two classes at six services, with everything that can stand beside a solution.
 pub fn hotel() -> Solve {
-    let graph = samples::hotel().graph;
+    let mut graph = samples::hotel().graph;
     let names: Vec<String> =
         graph.nodes.iter().filter(|n| n.kind == "service").map(|n| n.name.clone()).collect();
-    let mut result = Solve {
+    for node in &mut graph.nodes {
+        node.rejection = (node.kind == "service").then_some(0.25);
+        node.attempts_rps = Some(820.0);
+    }
+    Solve {
         origin: samples::hotel().origin,
         solution: Some(solution(&names, 250.0, 0.6)),
         graph: Some(graph),
         ..Solve::default()
-    };
-    for node in &mut result.graph.as_mut().unwrap().nodes {
-        node.rejection = (node.kind == "service").then_some(0.25);
-        node.attempts_rps = Some(820.0);
     }
-    result
 }
 
 /// Two variants at eleven values, simulated.
