@@ -18,6 +18,12 @@ pub(super) fn fill(system: &System, solved: &mut Solved) {
             "hidden capacity has no closed form over a routing matrix; write call trees, or simulate"
                 .to_owned(),
         );
+        // A hop retries nothing but its own callee's rejection, so that nothing multiplies.
+        for edge in &system.policies.edges {
+            let tries = bound(&edge.policy, &[Outcome::Rejected]).attempts();
+            let service = &mut solved.services[system.server_of(edge.target).0 as usize];
+            service.worst_amplification = service.worst_amplification.max(tries);
+        }
         return;
     };
     let mut ways = Ways { system, paths: HashMap::new(), count: 0 };
@@ -111,7 +117,14 @@ impl Ways<'_> {
             let visits = visits * call.chance * f64::from(call.times.max(1)) * miss;
             let mut calls = calls.to_vec();
             calls.push(bound(&policy, &[Outcome::TimedOut]));
-            let tries = tries * bound(&policy, &FAILURES).attempts();
+            let here = tries * bound(&policy, &FAILURES).attempts();
+            // What the callee itself ends happens before it calls anybody: only a retry of what
+            // ended further down, or of what took too long, repeats the calls below.
+            let below = match policy.timeout {
+                Some(_) => &[Outcome::FailedBelow, Outcome::TimedOut][..],
+                None => &[Outcome::FailedBelow][..],
+            };
+            let tries = tries * bound(&policy, below).attempts();
             let own = policy
                 .timeout
                 .filter(|_| !policy.deadline_travels)
@@ -122,7 +135,7 @@ impl Ways<'_> {
             };
             let entry = self.paths.entry(server.0 as usize).or_default();
             entry.paths.push(Path { visits, calls: calls.clone() });
-            entry.worst.push((visits, tries));
+            entry.worst.push((visits, here));
             entry.timeout = match (entry.timeout, patience) {
                 (Some(a), Some(b)) => Some(f64::min(a, b)),
                 (a, b) => a.or(b),

@@ -92,6 +92,23 @@ pub(super) fn solve(system: &System, types: &[RequestType]) -> Solved {
     }
 }
 
+/// Share of the requests that complete if no service rejects.
+pub(super) fn unhurried(system: &System, types: &[RequestType]) -> f64 {
+    let flow = flow(system, types, &vec![0.0; system.services.len()]);
+    let good = flow.completion.iter().zip(&system.load).map(|(c, l)| c * l.mean());
+    good.sum::<f64>() / system.total_load()
+}
+
+/// Requests per second at which the first service is full while nothing fails.
+pub(super) fn advertised(system: &System, types: &[RequestType]) -> Option<f64> {
+    let healthy = flow_of(system, types, &vec![0.0; system.services.len()], true);
+    let limits = system.services.iter().zip(&healthy.attempts).filter_map(|(service, attempts)| {
+        let attempts: f64 = attempts.iter().sum();
+        service.capacity().filter(|_| attempts > 0.0).map(|c| c * system.total_load() / attempts)
+    });
+    limits.reduce(f64::min)
+}
+
 /// s̄ of one service where its blocking agrees with its load, all others as they are.
 fn settle(system: &System, types: &[RequestType], s: &mut [f64], i: usize) -> f64 {
     let service = &system.services[i];
