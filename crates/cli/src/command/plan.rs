@@ -6,7 +6,7 @@ mod outcome;
 mod targets;
 
 use anyhow::{Context as _, bail};
-use damper_model::plan::{Question, plan};
+use damper_model::plan::{MOST_LIMIT, Question, plan};
 use damper_model::system::solve;
 use damper_report::result as out;
 use damper_system::{System, SystemFile};
@@ -137,6 +137,13 @@ fn remarks(
         && question.system != question.under
     {
         notes.push("`--at` changes no target: it is for --reject and --amplified".to_owned());
+    }
+    let limits = found.best.setting.limits.iter().flatten();
+    if !found.met && question.max_limit > 0 && limits.max() >= Some(&question.max_limit) {
+        notes.push(format!(
+            "limits above {} were not tried: --max-limit, at most {MOST_LIMIT}",
+            question.max_limit
+        ));
     }
     let classes = &found.best.setting.limits;
     let hurried = edges.iter().zip(classes).any(|(e, limits)| {

@@ -52,7 +52,10 @@ fn write(r: &Plan) {
         line("Leave the limits of the file as they are.");
         return;
     }
-    line(&paint(BOLD, "Write under `policies:`"));
+    line(&paint(
+        BOLD,
+        if r.met { "Write under `policies:`" } else { "The nearest, under `policies:`" },
+    ));
     for text in &r.lines {
         line(&format!("  {text}"));
     }
@@ -143,11 +146,15 @@ fn layer(r: &Plan) {
             calls.join(", ")
         )),
     }
-    if r.layer.is_empty() && r.after.retries != "no retries" {
-        line(&format!("No single layer does it with less: {}.", r.after.retries));
-    }
-    if r.after.retries == "no retries" {
+    if r.layer.is_empty() && r.after.retries == "no retries" {
         line("The targets ask for no retry at all.");
+    } else if r.layer.is_empty() {
+        let alone = |s: &&PlanSetting| s.met && s.layers.starts_with(|c: char| c.is_ascii_digit());
+        let why = match r.layers.iter().find(alone) {
+            Some(_) => "A single layer would meet the targets with more amplification",
+            None => "No single layer meets the targets",
+        };
+        line(&format!("{why}. What retries: {}.", r.after.retries));
     }
 }
 
@@ -169,6 +176,15 @@ fn clashes(r: &Plan) {
             (all, ..) => line(&format!("  {} exclude each other", all.join(" and "))),
         }
     }
+    let field = |name: &str| r.targets.iter().any(|t| !t.met && t.field == name);
+    if field("rejection") {
+        line(
+            "No limit makes capacity: add some, turn load away before it is tried, or ask for less.",
+        );
+    }
+    if field("hides") && field("worst_amplification") {
+        line("What one retry more hides costs one attempt more at worst.");
+    }
 }
 
 fn layers(r: &Plan) {
@@ -181,6 +197,10 @@ fn layers(r: &Plan) {
 }
 
 fn frontier(r: &Plan) {
+    if r.frontier.len() < 2 {
+        line("No limit changes how many transient faults are hidden.");
+        return;
+    }
     line(&format!(
         "{} (no other setting is better in availability, healing and amplification at once)",
         paint(BOLD, "What availability costs")

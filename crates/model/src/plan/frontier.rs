@@ -54,9 +54,10 @@ impl Frontier {
     }
 }
 
-/// To one in a billion: what nobody can measure is no gain.
+/// To one in ten million: what nobody can measure is no gain.
 fn availability(m: &Measures) -> f64 {
-    m.availability.unwrap_or(0.0)
+    const STEP: f64 = 1e7;
+    (m.availability.unwrap_or(0.0) * STEP).round() / STEP
 }
 
 fn no_worse(a: &Measures, b: &Measures) -> bool {

@@ -15,6 +15,8 @@ use super::{Measures, PlanError, Planned, Question, Setting, Solution, Target, a
 
 /// Calls walked in all, and settings compared, at most.
 const MOST_WALKED: u64 = 600_000_000;
+/// Choices of layers whose neighbours are looked at.
+const STARTS: usize = 3;
 const EVALUATIONS: std::ops::RangeInclusive<u64> = 200..=20_000;
 
 pub(super) fn run(
@@ -180,48 +182,53 @@ impl Search<'_, '_> {
         setting
     }
 
-    /// From the best of each choice of layers to the best of its neighbours, as long as there is
-    /// a better one.
+    /// From the best few choices of layers, call by call to what is better there, as long as
+    /// anything is.
     fn neighbours(&mut self) -> Result<(), PlanError> {
         let mut starts: Vec<Solution> = self.layers.values().cloned().collect();
         starts.sort_by(|a, b| compare(a, b, self.targets));
+        starts.truncate(STARTS);
         for mut now in starts {
-            while let Some(next) = self.step(&now)? {
-                now = next;
+            loop {
+                let mut moved = false;
+                for at in 0..self.space.free.len() {
+                    while self.improve(&mut now, self.space.free[at])? {
+                        moved = true;
+                    }
+                }
+                if !moved {
+                    break;
+                }
             }
         }
         Ok(())
     }
 
-    /// The best neighbour if it is better: other limits for one call, or those of one call given
-    /// to another.
-    fn step(&mut self, from: &Solution) -> Result<Option<Solution>, PlanError> {
-        let mut best: Option<Solution> = None;
-        for at in 0..self.space.free.len() {
-            let call = self.space.free[at];
-            let mut near = Vec::new();
-            for limits in &self.space.vectors {
-                let mut setting = from.setting.clone();
-                setting.limits[call].clone_from(limits);
+    /// Goes to the best neighbour at one call if it is better: other limits there, or those of
+    /// another call in exchange.
+    fn improve(&mut self, now: &mut Solution, call: usize) -> Result<bool, PlanError> {
+        let mut near = Vec::new();
+        for limits in &self.space.vectors {
+            let mut setting = now.setting.clone();
+            setting.limits[call].clone_from(limits);
+            near.push(setting);
+        }
+        if now.setting.limits[call].iter().any(|k| *k > 0) {
+            for other in &self.space.free {
+                let mut setting = now.setting.clone();
+                setting.limits.swap(call, *other);
                 near.push(setting);
             }
-            if from.setting.limits[call].iter().any(|k| *k > 0) {
-                for other in &self.space.free {
-                    let mut setting = from.setting.clone();
-                    setting.limits.swap(call, *other);
-                    near.push(setting);
-                }
-            }
-            for setting in near {
-                if let Some(found) = self.consider(setting)?
-                    && compare(&found, best.as_ref().unwrap_or(from), self.targets)
-                        == Ordering::Less
-                {
-                    best = Some(found);
-                }
+        }
+        let mut moved = false;
+        for setting in near {
+            if let Some(found) = self.consider(setting)?
+                && compare(&found, now, self.targets) == Ordering::Less
+            {
+                (*now, moved) = (found, true);
             }
         }
-        Ok(best)
+        Ok(moved)
     }
 
     /// Where limits alone cannot bound amplification and hide faults: the limits of each choice

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use damper_control::Outcome;
+use damper_control::{Budget, Outcome};
 use damper_system::System;
-use damper_system::model::{Caller, OnAbandon, Policy, ServiceId, Step, Target, Work};
+use damper_system::model::{Caller, OnAbandon, Policy, ServiceId, Spec, Step, Target, Work};
 
 use super::Solved;
 use crate::hidden::{Bound, Path, Service, Waste};
@@ -39,8 +39,12 @@ pub(super) fn fill(system: &System, solved: &mut Solved) {
             .push("there are too many ways to follow for hidden capacity; simulate".to_owned());
         return;
     }
-    let minimum = |kind: &str| ["deposit", "finagle", "tower", "linkerd"].contains(&kind);
-    if system.policies.edges.iter().any(|e| minimum(e.policy.budget.kind)) {
+    // Their parameters are a percentage, the minimum, and a time.
+    let minimum = |budget: &Spec<Budget>| {
+        ["deposit", "finagle", "tower", "linkerd"].contains(&budget.kind)
+            && budget.parameters.get(1).is_some_and(|least| *least > 0.0)
+    };
+    if system.policies.edges.iter().any(|e| minimum(&e.policy.budget)) {
         solved.notes.push(
             "a budget's minimum per second is not in the closed form: it lowers hidden capacity by about that much"
                 .to_owned(),
