@@ -163,8 +163,8 @@ fn confirm(
     at: &[String],
     notes: &mut Vec<String>,
 ) -> anyhow::Result<()> {
-    let asis = solve(&changed(file, &result.set)?)?;
-    let both: Vec<String> = result.set.iter().chain(at).cloned().collect();
+    let asis = solve(&changed(file, &result.changes)?)?;
+    let both: Vec<String> = result.changes.iter().chain(at).cloned().collect();
     let system = changed(file, &both)?;
     let under = solve(&system)?;
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().max(1.0);

@@ -48,7 +48,7 @@ pub(crate) fn plan(r: &Plan) {
 }
 
 fn write(r: &Plan) {
-    if r.set.is_empty() {
+    if r.changes.is_empty() {
         line("Leave the limits of the file as they are.");
         return;
     }
@@ -64,7 +64,7 @@ fn write(r: &Plan) {
         let plain = s.chars().all(|c| c.is_ascii_alphanumeric() || "._-=".contains(c));
         if plain { format!("--set {s}") } else { format!("--set '{s}'") }
     };
-    let set: Vec<String> = r.set.iter().map(quoted).collect();
+    let set: Vec<String> = r.changes.iter().map(quoted).collect();
     line(&format!("  {}", set.join(" ")));
 }
 

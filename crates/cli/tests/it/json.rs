@@ -72,7 +72,7 @@ const SOLVE: &[(&str, &str)] = &[
 const PLAN: &[(&str, &str)] = &[
     ("met", "boolean"),
     ("verdict", "string"),
-    ("set", "array"),
+    ("changes", "array"),
     ("lines", "array"),
     ("at", "array"),
     ("transient", "number"),
@@ -89,7 +89,7 @@ const PLAN: &[(&str, &str)] = &[
     ("after.rejection.*", "number"),
     ("layer", "array"),
     ("layers.*.layers", "string"),
-    ("frontier.*.set", "array"),
+    ("frontier.*.changes", "array"),
     ("evaluations", "integer"),
     ("exact", "boolean"),
 ];

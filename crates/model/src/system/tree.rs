@@ -14,10 +14,10 @@ use damper_system::model::{Call, Caller, RequestType, Step, Target};
 
 use super::{ClassSolved, ServiceSolved, Solved, nodes};
 use crate::network::Uniqueness;
+use crate::node::root;
 
-/// Rounds over all services, and halvings within one.
+/// Rounds over all services.
 const ROUNDS: usize = 2_000;
-const HALVINGS: usize = 60;
 const TOLERANCE: f64 = 1e-12;
 
 /// What the trees come to at given rejections.
@@ -113,24 +113,13 @@ pub(super) fn advertised(system: &System, types: &[RequestType]) -> Option<f64> 
 fn settle(system: &System, types: &[RequestType], s: &mut [f64], i: usize) -> f64 {
     let service = &system.services[i];
     let before = s[i];
-    let mut excess = |x: f64| {
+    let found = root::falling(0.0, 1.0, |x| {
         s[i] = x;
         let attempts: f64 = flow(system, types, s).attempts[i].iter().sum();
         nodes::blocking(service, attempts) - x
-    };
-    let (mut low, mut high) = (0.0, 1.0);
-    if excess(0.0) <= 0.0 {
-        high = 0.0;
-    }
-    for _ in 0..HALVINGS {
-        if high - low <= f64::EPSILON {
-            break;
-        }
-        let middle = 0.5 * (low + high);
-        if excess(middle) > 0.0 { low = middle } else { high = middle }
-    }
+    });
     s[i] = before;
-    0.5 * (low + high)
+    found
 }
 
 fn flow(system: &System, types: &[RequestType], s: &[f64]) -> Flow {

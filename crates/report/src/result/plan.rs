@@ -17,7 +17,7 @@ pub struct Plan {
     /// The answer in one sentence.
     pub verdict: String,
     /// The assignments that make the setting, `path=value`; none: the file has it already.
-    pub set: Vec<String>,
+    pub changes: Vec<String>,
     /// The same as lines under `policies:`.
     pub lines: Vec<String>,
     /// The conditions under which rejection and `amplification` hold, `path=value`.
@@ -86,7 +86,7 @@ pub struct PlanSetting {
     /// The calls that retry and how often, in words.
     pub retries: String,
     /// The assignments that make it, `path=value`.
-    pub set: Vec<String>,
+    pub changes: Vec<String>,
     /// Retries after the first attempt, by call and class.
     pub limits: BTreeMap<String, BTreeMap<String, u32>>,
     /// Share of the requests that do not complete under the conditions, by class.

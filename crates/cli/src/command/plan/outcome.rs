@@ -47,7 +47,7 @@ impl Writer<'_> {
         Ok(out::Plan {
             met: found.met,
             verdict: self.verdict(found, &layer, made.is_empty()),
-            set: made.iter().flat_map(Change::assignments).collect(),
+            changes: made.iter().flat_map(Change::assignments).collect(),
             lines: made.iter().map(Change::line).collect(),
             targets: targets.collect(),
             before: self.setting(&found.before, None)?,
@@ -136,7 +136,7 @@ impl Writer<'_> {
         Ok(out::PlanSetting {
             layers: self.layers(family, solution),
             retries: self.words(solution),
-            set: self.changes(solution)?.iter().flat_map(Change::assignments).collect(),
+            changes: self.changes(solution)?.iter().flat_map(Change::assignments).collect(),
             limits: limits.collect(),
             rejection: classes.iter().cloned().zip(m.rejection.iter().copied()).collect(),
             amplification: m.amplification,
