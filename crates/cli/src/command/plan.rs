@@ -97,7 +97,7 @@ fn keep(system: &System, names: &[String]) -> anyhow::Result<Vec<bool>> {
             let names = calls.iter().chain(&callees).map(String::as_str);
             let hint = near(&wanted, names);
             bail!(
-                "--keep: there is no call `{wanted}`{hint}; expected `caller -> callee` or a callee"
+                "--keep: there is no call `{wanted}`; expected `caller -> callee` or a callee{hint}"
             );
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn of(file: &SystemFile, text: &str) -> anyhow::Result<Vec<String>> {
             let names = at.as_object().into_iter().flat_map(|m| m.keys().map(String::as_str));
             let hint = near(&key, names);
             bail!(
-                "--at {text}: `{path}` is not written in the file, so there is nothing to multiply: `{key}` is missing{hint}; give the value itself, as in `{path}=100/s`"
+                "--at {text}: the file has no `{key}` there, so that there is nothing to multiply; give the value itself, as in `{path}=100/s`{hint}"
             );
         };
         at = below;
@@ -102,7 +102,7 @@ mod tests {
     fn what_cannot_be_multiplied() {
         let error = |text: &str| of(&file(), text).unwrap_err().to_string();
         assert!(error("laod.b=x3").contains("did you mean `load`?"), "{}", error("laod.b=x3"));
-        assert!(error("load.c=x3").contains("`c` is missing"), "{}", error("load.c=x3"));
+        assert!(error("load.c=x3").contains("has no `c`"), "{}", error("load.c=x3"));
         assert!(error("requests.r.calls=x3").contains("not one number"));
     }
 }

@@ -67,21 +67,26 @@ impl Writer<'_> {
             self.targets.iter().filter(|a| a.target.miss(&found.best.measures) > 0.0).count();
         if !found.met {
             let what = if found.exact { "no setting" } else { "no setting that was compared" };
-            let (of, all) = (missed, self.targets.len());
-            return match all {
-                1 => format!("{what} meets the target; this one comes nearest"),
-                _ => format!("{what} meets all {all} targets; the nearest misses {of} of them"),
+            let number = |n: usize| if n == 2 { "both".to_owned() } else { format!("all {n}") };
+            let all = self.targets.len();
+            return match (missed, all) {
+                (_, 1) => format!("{what} meets the target; this one comes nearest"),
+                (missed, all) if missed == all => {
+                    format!("{what} meets {} targets; the nearest misses {}", number(all), number(all))
+                }
+                _ => format!("{what} meets {} targets; the nearest misses {missed}", number(all)),
             };
         }
         let n = self.retrying(&found.best).len();
+        let bounded = found.best.setting.budget_permille.map_or("", |_| ", under a budget");
         match (layer, n) {
             _ if asis => {
                 "the limits of the file meet the targets with the least amplification".to_owned()
             }
             (_, 0) => "retry nowhere".to_owned(),
-            ([one], _) => format!("retry in one layer only, at {one}"),
-            ([_, ..], _) => format!("retry in one layer only, at its {}", print::count(n, "call")),
-            ([], _) => format!("retry at {}", print::count(n, "call")),
+            ([one], _) => format!("retry in one layer only, at {one}{bounded}"),
+            ([_, ..], _) => format!("retry in one layer only, at its {}{bounded}", print::count(n, "call")),
+            ([], _) => format!("retry at {}{bounded}", print::count(n, "call")),
         }
     }
 
