@@ -144,7 +144,9 @@ fn all(calls: usize) -> Vec<Setting> {
     for _ in 0..calls {
         settings = settings
             .iter()
-            .flat_map(|s| vectors.iter().map(move |v| [s.as_slice(), &[v.clone()]].concat()))
+            .flat_map(|s| {
+                vectors.iter().map(move |v| [s.as_slice(), std::slice::from_ref(v)].concat())
+            })
             .collect();
     }
     let setting = |limits| Setting { limits, budget_permille: None };

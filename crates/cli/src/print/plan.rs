@@ -23,9 +23,9 @@ pub(crate) fn plan(r: &Plan) {
     targets(r);
     line("");
     if r.met {
-        layer(r)
+        layer(r);
     } else {
-        clashes(r)
+        clashes(r);
     }
     line("");
     layers(r);

@@ -72,7 +72,11 @@ impl Writer<'_> {
             return match (missed, all) {
                 (_, 1) => format!("{what} meets the target; this one comes nearest"),
                 (missed, all) if missed == all => {
-                    format!("{what} meets {} targets; the nearest misses {}", number(all), number(all))
+                    format!(
+                        "{what} meets {} targets; the nearest misses {}",
+                        number(all),
+                        number(all)
+                    )
                 }
                 _ => format!("{what} meets {} targets; the nearest misses {missed}", number(all)),
             };
@@ -85,7 +89,9 @@ impl Writer<'_> {
             }
             (_, 0) => "retry nowhere".to_owned(),
             ([one], _) => format!("retry in one layer only, at {one}{bounded}"),
-            ([_, ..], _) => format!("retry in one layer only, at its {}{bounded}", print::count(n, "call")),
+            ([_, ..], _) => {
+                format!("retry in one layer only, at its {}{bounded}", print::count(n, "call"))
+            }
             ([], _) => format!("retry at {}{bounded}", print::count(n, "call")),
         }
     }

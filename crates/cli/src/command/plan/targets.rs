@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn system() -> System {
-        let text = "{damper: 1, classes: [high, low], services: {s: {}}, load: 1/s, requests: {r: {calls: [s]}}}";
+        let text = "{damper: 1, classes: [high, low], services: {s: {}}, load: {high: 1/s, low: 1/s}, requests: {r: {calls: [s]}}}";
         damper_system::SystemFile::parse("x", text).unwrap().lower().unwrap()
     }
 
