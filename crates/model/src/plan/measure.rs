@@ -118,6 +118,10 @@ impl Bench {
         }
     }
 
+    pub(super) fn advertised(&self) -> Option<f64> {
+        self.advertised
+    }
+
     /// Share of the requests that fail by transient faults where nobody retries.
     pub(super) fn faults(&self) -> f64 {
         self.bare.map_or(0.0, |bare| 1.0 - bare)

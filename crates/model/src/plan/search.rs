@@ -232,13 +232,16 @@ impl Search<'_, '_> {
     }
 
     /// Where limits alone cannot bound amplification and hide faults: the limits of each choice
-    /// of layers under a budget that keeps amplification to its target. Only where nothing is
+    /// of layers under a budget that keeps amplification, or hidden capacity, to its target. Only where nothing is
     /// asked of an overload, since the model of an overload knows no budgets.
     fn budgets(&mut self, question: &Question<'_>) -> Result<(), PlanError> {
         let overload =
             |t: &Target| matches!(t, Target::Rejection { .. } | Target::Amplification(_));
         let bound = self.targets.iter().filter_map(|t| match t {
             Target::WorstAmplification(x) => Some(*x),
+            // Where everything fails, healing needs that much less load.
+            Target::CapacityShare(x) => Some(1.0 / x),
+            Target::Capacity(x) => self.bench.advertised().map(|advertised| advertised / x),
             _ => None,
         });
         let Some(bound) = bound.reduce(f64::min).filter(|x| *x > 1.0) else { return Ok(()) };

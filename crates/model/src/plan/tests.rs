@@ -137,6 +137,13 @@ fn a_budget_where_limits_cannot() {
     assert_eq!(found.best.setting.limits, [[1], [0], [0]]);
     near(found.best.measures.worst_amplification, 1.5, 1e-12);
     near(found.best.measures.hidden_rps.unwrap(), 100.0 / 1.5, 1e-9);
+    // Nine tenths of capacity that heal: 1 / 0.9 = 1.111 attempts.
+    for capacity in [Target::CapacityShare(0.9), Target::Capacity(90.0)] {
+        let found = ask(&chain, &chain, &[capacity, targets[1]], 3);
+        assert!(found.met, "{found:?}");
+        assert_eq!(found.best.setting.budget_permille, Some(111));
+        near(found.best.measures.hidden_rps.unwrap(), 100.0 / 1.111, 1e-9);
+    }
     let overload = Target::Rejection { class: 0, at_most: 0.1 };
     let found = ask(&chain, &chain, &[targets[0], targets[1], overload], 3);
     assert!(!found.met);
