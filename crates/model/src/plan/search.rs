@@ -232,8 +232,8 @@ impl Search<'_, '_> {
     }
 
     /// Where limits alone cannot bound amplification and hide faults: the limits of each choice
-    /// of layers under a budget that keeps amplification, or hidden capacity, to its target. Only where nothing is
-    /// asked of an overload, since the model of an overload knows no budgets.
+    /// of layers under a budget that keeps amplification, or hidden capacity, to its target. Only
+    /// where nothing is asked of an overload, since the model of an overload knows no budgets.
     fn budgets(&mut self, question: &Question<'_>) -> Result<(), PlanError> {
         let overload =
             |t: &Target| matches!(t, Target::Rejection { .. } | Target::Amplification(_));

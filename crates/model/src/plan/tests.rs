@@ -62,7 +62,7 @@ fn one_retry_over_one_call() {
 
 /// Three tiers at q = 1 %. Without retries 1 - 0.99³ = 0.029701 fail. With one retry at the top the
 /// square of that does, 0.00088215 (97.03 % hidden); with one in every tier
-/// x = 1 - (1 - q²) (…), tier by tier from below: f = (1 - 0.99 (1 - f))² from f = 0.
+/// what fails is, tier by tier from below, f = (1 - 0.99 (1 - f))², from f = 0.
 #[test]
 fn three_tiers() {
     let chain = system(CHAIN, &[]);
