@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod controls;
 pub(crate) mod headroom;
+pub(crate) mod plan;
 pub(crate) mod schema;
 pub(crate) mod simulate;
 pub(crate) mod solve;

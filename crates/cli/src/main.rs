@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Headroom(a) => command::headroom::run(a),
         Command::Simulate(a) => command::simulate::run(a),
         Command::Solve(a) => command::solve::run(a),
+        Command::Plan(a) => command::plan::run(a),
         Command::Check(a) => command::check::run(a),
         Command::Controls(a) => command::controls::run(a),
         Command::Schema => command::schema::run(),

@@ -2,6 +2,7 @@
 
 mod bar;
 mod headroom;
+mod plan;
 mod simulate;
 mod solve;
 mod table;
@@ -13,6 +14,7 @@ use damper_system::Problems;
 use serde_json::Value;
 
 pub(crate) use headroom::headroom;
+pub(crate) use plan::plan;
 pub(crate) use simulate::simulate;
 pub(crate) use solve::solve;
 

@@ -9,7 +9,7 @@ mod finite;
 mod fluid;
 mod mixed;
 mod residual;
-mod root;
+pub(crate) mod root;
 #[cfg(test)]
 mod tests;
 

@@ -136,3 +136,58 @@ pub fn solve(system: &System) -> Result<Solved, SolveError> {
     nodes::remarks(system, &mut solved);
     Ok(solved)
 }
+
+/// The closed forms of call trees alone, without a solution.
+pub(crate) struct ClosedForms {
+    /// The largest amplification of a service if everything fails that can be retried.
+    pub(crate) worst_amplification: f64,
+    /// See [`Solved::hidden_rps`].
+    pub(crate) hidden_rps: Option<f64>,
+}
+
+pub(crate) fn closed_forms(system: &System) -> ClosedForms {
+    let service = ServiceSolved {
+        s: 0.0,
+        attempts_rps: Vec::new(),
+        utilisation: None,
+        amplification: 1.0,
+        worst_amplification: 1.0,
+        hidden_rps: None,
+    };
+    let mut solved = Solved {
+        classes: Vec::new(),
+        services: vec![service; system.services.len()],
+        calls_per_request: 0.0,
+        calls_per_success: None,
+        floor_calls_per_request: 0.0,
+        hidden_rps: None,
+        weakest: None,
+        unique: Uniqueness::NoLoop,
+        iterations: 0,
+        residual: 0.0,
+        converged: true,
+        notes: Vec::new(),
+        as_routes: None,
+    };
+    paths::fill(system, &mut solved);
+    ClosedForms { worst_amplification: worst(&solved.services), hidden_rps: solved.hidden_rps }
+}
+
+/// The largest worst case of any service.
+pub(crate) fn worst(services: &[ServiceSolved]) -> f64 {
+    services.iter().map(|s| s.worst_amplification).fold(1.0, f64::max)
+}
+
+/// Share of the requests that complete while no service is short of capacity, so that only
+/// `failure` ends an attempt. `None`: a routing matrix, whose model knows no failure.
+pub(crate) fn unhurried(system: &System) -> Option<f64> {
+    let Work::Requests(types) = &system.work else { return None };
+    Some(tree::unhurried(system, types))
+}
+
+/// Requests per second, in the mix of the file, that it serves while nothing fails; `None`:
+/// nothing limits it, or there is no closed form.
+pub(crate) fn advertised(system: &System) -> Option<f64> {
+    let Work::Requests(types) = &system.work else { return None };
+    tree::advertised(system, types)
+}

@@ -2,10 +2,12 @@
 //!
 //! Field names are a contract with the programs of others; a test holds them still.
 
+mod plan;
 mod solve;
 
 use std::collections::BTreeMap;
 
+pub use plan::{Plan, PlanClash, PlanSetting, PlanTarget};
 use serde::{Deserialize, Serialize};
 pub use solve::{
     AsRoutes, ClassSolution, FixedPoint, FixedPoints, Point, ServiceSolution, Simulated,

@@ -1,6 +1,6 @@
 //! The JSON that others build on.
 
-use damper_report::result::{Headroom, Simulate, Solve};
+use damper_report::result::{Headroom, Plan, Simulate, Solve};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -68,6 +68,32 @@ const SOLVE: &[(&str, &str)] = &[
     ("residual", "number"),
 ];
 
+/// What `plan --json` promises.
+const PLAN: &[(&str, &str)] = &[
+    ("met", "boolean"),
+    ("verdict", "string"),
+    ("changes", "array"),
+    ("lines", "array"),
+    ("at", "array"),
+    ("transient", "number"),
+    ("targets.*.target", "string"),
+    ("targets.*.field", "string"),
+    ("targets.*.bound", "number"),
+    ("targets.*.met", "boolean"),
+    ("before.worst_amplification", "number"),
+    ("after.worst_amplification", "number"),
+    ("after.availability", "number"),
+    ("after.hides", "number"),
+    ("after.hidden_rps", "number"),
+    ("after.limits.*.default", "integer"),
+    ("after.rejection.*", "number"),
+    ("layer", "array"),
+    ("layers.*.layers", "string"),
+    ("frontier.*.changes", "array"),
+    ("evaluations", "integer"),
+    ("exact", "boolean"),
+];
+
 /// In both: enough to make the result again.
 const PROVENANCE: &[(&str, &str)] = &[
     ("system", "string"),
@@ -127,6 +153,14 @@ fn promises(result: &Value, fields: &[(&str, &str)]) {
 fn round_trips<T: Serialize + DeserializeOwned>(result: &Value) {
     let typed: T = serde_json::from_value(result.clone()).expect("it is what the type says");
     assert_eq!(&serde_json::to_value(typed).unwrap(), result);
+}
+
+#[test]
+fn plan_keeps_its_promise() {
+    let result = run(&["plan", "examples/five-layers.yaml"]);
+    promises(&result, PLAN);
+    promises(&result, PROVENANCE);
+    round_trips::<Plan>(&result);
 }
 
 #[test]

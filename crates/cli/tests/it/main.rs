@@ -12,4 +12,5 @@ mod html;
 mod interrupt;
 mod json;
 mod output;
+mod plan;
 mod program;

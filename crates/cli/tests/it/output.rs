@@ -46,7 +46,7 @@ fn help() {
     holds("help", &["--help"]);
     holds("help-short", &["-h"]);
     holds("help-version", &["--version"]);
-    for command in ["headroom", "simulate", "solve", "check", "controls", "schema"] {
+    for command in ["headroom", "simulate", "solve", "plan", "check", "controls", "schema"] {
         holds(&format!("help-{command}"), &[command, "--help"]);
     }
     holds("help-no-command", &[]);
@@ -179,4 +179,34 @@ fn solve() {
         "solve-no-load",
         &["solve", "examples/retry-storm.yaml", "--set", "load={steps: [{at: 0s, rate: 0/s}]}"],
     );
+}
+
+#[test]
+fn plan() {
+    let (layers, storm) = ("examples/five-layers.yaml", "examples/retry-storm.yaml");
+    let hotel = "examples/hotel-reservation.yaml";
+    holds("plan-one-layer", &["plan", layers]);
+    holds("plan-budget", &["plan", storm, "--hide", "99%", "--amplification", "1.5"]);
+    holds("plan-classes", &["plan", hotel, "--reject", "high=10%"]);
+    let not = ["plan", "examples/single-node.yaml", "--reject", "high=2%", "--at", "load.low=x3"];
+    holds("plan-not-met", &[not.as_slice(), &["--amplified", "1.1"]].concat());
+}
+
+#[test]
+fn plans_that_cannot_be_made() {
+    let hotel = "examples/hotel-reservation.yaml";
+    for (name, more) in [
+        ("unknown-class", ["--reject", "hihg=2%"]),
+        ("no-sign", ["--reject", "high=0.02"]),
+        ("unknown-path", ["--at", "laod.low=x3"]),
+        ("no-unit", ["--at", "load.low=3"]),
+        ("unknown-call", ["--keep", "frontend -> serch"]),
+        ("hide-all", ["--hide", "100%"]),
+        ("less-than-one", ["--amplification", "0.5"]),
+        ("no-load", ["--at", "load=x0"]),
+        ("other-calls", ["--at", "requests.login.calls=[user]"]),
+    ] {
+        holds(&format!("plan-{name}"), &[["plan", hotel].as_slice(), &more].concat());
+    }
+    holds("plan-nothing", &["plan", "examples/retry-storm.yaml", "--keep", "db"]);
 }

@@ -6,7 +6,7 @@
 /// False position with the Anderson–Björck correction; a step that does not halve the bracket
 /// twice in a row is followed by bisection, so that no shape of `f` makes it slow. A value that
 /// is not a number counts as below zero, which keeps the bracket finite.
-pub(super) fn falling(low: f64, high: f64, mut f: impl FnMut(f64) -> f64) -> f64 {
+pub(crate) fn falling(low: f64, high: f64, mut f: impl FnMut(f64) -> f64) -> f64 {
     let (mut a, mut b) = (low, high);
     let mut fa = f(a);
     if fa <= 0.0 {

@@ -101,6 +101,25 @@ fn hidden_capacity_in_closed_form() {
     near(worst, 243.0, 1e-9);
 }
 
+/// Six attempts for each that gets there, and no more: who retries only what his own callee
+/// rejects repeats nothing further down. With `downstream` it is 6 × 6 × 6 again.
+#[test]
+fn rejections_do_not_multiply() {
+    let hotel = "hotel-reservation.yaml";
+    let worst = |set: &[&str]| {
+        let solved = example(hotel, set);
+        solved.services.iter().map(|s| s.worst_amplification).fold(0.0, f64::max)
+    };
+    near(worst(&[]), 6.0, 1e-9);
+    near(worst(&["policies.default.retry.on=[rejected, downstream]"]), 216.0, 1e-9);
+    // Without a timeout no call can time out, with one it can.
+    near(worst(&["policies.default.retry.on=[rejected, timeout]"]), 6.0, 1e-9);
+    let timed = ["policies.default.retry.on=[rejected, timeout]", "policies.default.timeout=1s"];
+    near(worst(&timed), 216.0, 1e-9);
+    let routes = example("hotel-reservation-routes.yaml", &[]);
+    assert!(routes.services.iter().all(|s| s.worst_amplification == 6.0), "{routes:?}");
+}
+
 #[test]
 fn a_retry_from_above_repeats_what_is_below() {
     let text = |on: &str| {

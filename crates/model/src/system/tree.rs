@@ -14,10 +14,10 @@ use damper_system::model::{Call, Caller, RequestType, Step, Target};
 
 use super::{ClassSolved, ServiceSolved, Solved, depends, nodes};
 use crate::network::Uniqueness;
+use crate::node::root;
 
-/// Rounds over all services, and halvings within one.
+/// Rounds over all services.
 const ROUNDS: usize = 2_000;
-const HALVINGS: usize = 60;
 /// How far s̄ of any service may move in the last round.
 pub(super) const TOLERANCE: f64 = 1e-12;
 
@@ -110,28 +110,34 @@ pub(super) fn rest(system: &System, types: &[RequestType], mut s: Vec<f64>) -> R
     Rest { s, rounds, moved }
 }
 
+/// Share of the requests that complete if no service rejects.
+pub(super) fn unhurried(system: &System, types: &[RequestType]) -> f64 {
+    let flow = flow(system, types, &vec![0.0; system.services.len()]);
+    let good = flow.completion.iter().zip(&system.load).map(|(c, l)| c * l.mean());
+    good.sum::<f64>() / system.total_load()
+}
+
+/// Requests per second at which the first service is full while nothing fails.
+pub(super) fn advertised(system: &System, types: &[RequestType]) -> Option<f64> {
+    let healthy = flow_of(system, types, &vec![0.0; system.services.len()], true);
+    let limits = system.services.iter().zip(&healthy.attempts).filter_map(|(service, attempts)| {
+        let attempts: f64 = attempts.iter().sum();
+        service.capacity().filter(|_| attempts > 0.0).map(|c| c * system.total_load() / attempts)
+    });
+    limits.reduce(f64::min)
+}
+
 /// s̄ of one service where its blocking agrees with its load, all others as they are.
 fn settle(system: &System, types: &[RequestType], s: &mut [f64], i: usize) -> f64 {
     let service = &system.services[i];
     let before = s[i];
-    let mut excess = |x: f64| {
+    let found = root::falling(0.0, 1.0, |x| {
         s[i] = x;
         let attempts: f64 = flow(system, types, s).attempts[i].iter().sum();
         nodes::blocking(service, attempts) - x
-    };
-    let (mut low, mut high) = (0.0, 1.0);
-    if excess(0.0) <= 0.0 {
-        high = 0.0;
-    }
-    for _ in 0..HALVINGS {
-        if high - low <= f64::EPSILON {
-            break;
-        }
-        let middle = 0.5 * (low + high);
-        if excess(middle) > 0.0 { low = middle } else { high = middle }
-    }
+    });
     s[i] = before;
-    0.5 * (low + high)
+    found
 }
 
 fn flow(system: &System, types: &[RequestType], s: &[f64]) -> Flow {
