@@ -105,6 +105,25 @@ impl Rejection {
         }
         (self.served(limit) / self.accepted).clamp(1.0, most)
     }
+
+    /// The attempts that one request makes, and how much they rise with s̄. The slope is for
+    /// Newton's steps only: it has about half of its digits.
+    fn attempts_and_slope(self, limit: u32) -> (f64, f64) {
+        if limit == 0 {
+            return (1.0, 0.0);
+        }
+        let (attempts, most) = (self.attempts(limit), f64::from(limit) + 1.0);
+        // Elsewhere a = (1 - s̄^(k+1)) / (1 - s̄) has the slope (a - (k+1) s̄^k) / (1 - s̄).
+        let slope = if self.rejected < 1e-8 {
+            1.0
+        } else if most * self.accepted < 1e-5 {
+            0.5 * most * f64::from(limit)
+        } else {
+            let failed = 1.0 - attempts * self.accepted;
+            (attempts - most * failed / self.rejected) / self.accepted
+        };
+        (attempts, slope)
+    }
 }
 
 fn unit(x: f64) -> f64 {

@@ -33,15 +33,23 @@ impl Mixed {
 
 impl NodeModel for Mixed {
     fn rejection(&self, rates: &[f64], limits: &[u32]) -> Rejection {
+        self.rejection_near(rates, limits, Rejection::NONE)
+    }
+
+    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Rejection) -> Rejection {
         let total: f64 = classes(rates, limits).map(|(rate, _)| rate).sum();
         if total <= self.capacity() {
-            return self.queue.rejection(rates, limits);
+            return self.queue.rejection_near(rates, limits, near);
         }
-        let fluid = self.fluid.rejection(rates, limits);
+        let fluid = self.fluid.rejection_near(rates, limits, near);
         if fluid == Rejection::ALL {
             return fluid;
         }
-        let full = self.queue.scaled(rates, limits, self.capacity() / total);
-        if full.probability() > fluid.probability() { full } else { fluid }
+        let scale = self.capacity() / total;
+        if self.queue.rejects_more(rates, limits, scale, fluid) {
+            self.queue.scaled(rates, limits, scale, near)
+        } else {
+            fluid
+        }
     }
 }

@@ -40,6 +40,40 @@ pub(super) fn falling(low: f64, high: f64, mut f: impl FnMut(f64) -> f64) -> f64
     a + 0.5 * (b - a)
 }
 
+/// Newton's steps before bracketing takes over.
+const STEPS: usize = 12;
+
+/// The same between 0 and 1 for an `f` that also says its slope, from a place near the zero.
+///
+/// Newton's steps for as long as they stay in the bracket that the values seen make up, which
+/// they do near the zero; elsewhere false position, which needs no start.
+pub(super) fn falling_near(start: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> f64 {
+    let (mut low, mut high, mut x) = (0.0, 1.0, start);
+    for _ in 0..STEPS {
+        let (value, slope) = f(x);
+        if value == 0.0 {
+            return x;
+        }
+        if value > 0.0 {
+            low = x;
+        } else {
+            high = x;
+        }
+        let next = x - value / slope;
+        let inside = slope < 0.0 && next >= low && next <= high;
+        if !inside {
+            break;
+        }
+        let moved = (next - x).abs();
+        x = next;
+        // The next step would be about the square of this one.
+        if moved <= 1e-10 * x {
+            return x;
+        }
+    }
+    falling(low, high, |x| f(x).0)
+}
+
 /// How much the value at the end that stayed is taken down, so that the next step passes the zero.
 fn shrink(new: f64, replaced: f64) -> f64 {
     let kept = 1.0 - new / replaced;
