@@ -135,6 +135,27 @@ fn load(rate: f64) -> f64 {
     if rate > 0.0 { rate } else { 0.0 }
 }
 
+/// What a caller knows about an answer, and how exactly it needs to know it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Near {
+    /// The answer for a load nearby.
+    pub rejection: Rejection,
+    /// A step of Newton's method by no more than this part of the answer is the last one: what
+    /// remains is about its square, times how much the model bends.
+    pub step: f64,
+}
+
+impl Near {
+    /// After such a step nothing remains but rounding.
+    pub const EXACT: f64 = 1e-10;
+
+    /// All digits, from a known answer.
+    #[must_use]
+    pub fn exact(rejection: Rejection) -> Self {
+        Self { rejection, step: Self::EXACT }
+    }
+}
+
 /// What every model of a service answers. `rates` and `limits` have one entry for each class: λ_p
 /// in requests per second, without retries, and k_p. A class without a limit has none (0).
 ///
@@ -145,7 +166,7 @@ pub trait NodeModel {
     fn rejection(&self, rates: &[f64], limits: &[u32]) -> Rejection;
 
     /// The same, for a caller that knows an answer nearby and would like it sooner.
-    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Rejection) -> Rejection {
+    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Near) -> Rejection {
         let _ = near;
         self.rejection(rates, limits)
     }
@@ -206,7 +227,7 @@ impl NodeModel for Node {
         self.model().rejection(rates, limits)
     }
 
-    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Rejection) -> Rejection {
+    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Near) -> Rejection {
         self.model().rejection_near(rates, limits, near)
     }
 

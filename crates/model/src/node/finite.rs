@@ -1,7 +1,7 @@
 //! A queue with a limit: M/M/c/K, and M/M/1/m as its case of one worker.
 
 use super::root::falling_near;
-use super::{NodeModel, Rejection, classes};
+use super::{Near, NodeModel, Rejection, classes};
 
 /// A service of `workers` exponential servers and room for `places` attempts, waiting ones and
 /// those in service together, that rejects what finds it full.
@@ -122,7 +122,7 @@ impl Finite {
         rates: &[f64],
         limits: &[u32],
         scale: f64,
-        near: Rejection,
+        near: Near,
     ) -> Rejection {
         let total = scale * classes(rates, limits).map(|(rate, _)| rate).sum::<f64>();
         if total <= 0.0 {
@@ -133,15 +133,15 @@ impl Finite {
         }
         // Sought on the side where the answer is small, and so has all its digits.
         if total <= self.capacity {
-            Rejection::from_rejected(falling_near(near.probability(), |s| {
+            Rejection::from_rejected(falling_near(near.rejection.probability(), near.step, |s| {
                 let (blocked, slope) =
                     self.answer(rates, limits, scale, Rejection::from_rejected(s));
                 (blocked.probability() - s, slope - 1.0)
             }))
         } else {
             // No more is accepted than if nobody retried and no worker ever waited.
-            let start = near.accepted().min(self.capacity / total);
-            Rejection::from_accepted(falling_near(start, |u| {
+            let start = near.rejection.accepted().min(self.capacity / total);
+            Rejection::from_accepted(falling_near(start, near.step, |u| {
                 let (blocked, slope) =
                     self.answer(rates, limits, scale, Rejection::from_accepted(u));
                 (blocked.accepted() - u, slope - 1.0)
@@ -181,10 +181,10 @@ impl Finite {
 
 impl NodeModel for Finite {
     fn rejection(&self, rates: &[f64], limits: &[u32]) -> Rejection {
-        self.scaled(rates, limits, 1.0, Rejection::NONE)
+        self.scaled(rates, limits, 1.0, Near::exact(Rejection::NONE))
     }
 
-    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Rejection) -> Rejection {
+    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Near) -> Rejection {
         self.scaled(rates, limits, 1.0, near)
     }
 }

@@ -46,8 +46,13 @@ const STEPS: usize = 12;
 /// The same between 0 and 1 for an `f` that also says its slope, from a place near the zero.
 ///
 /// Newton's steps for as long as they stay in the bracket that the values seen make up, which
-/// they do near the zero; elsewhere false position, which needs no start.
-pub(super) fn falling_near(start: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> f64 {
+/// they do near the zero; elsewhere false position, which needs no start. A step by `step` of what
+/// it comes to is the last: the next would be about its square.
+pub(super) fn falling_near(
+    start: f64,
+    step: f64,
+    mut f: impl FnMut(f64) -> (f64, f64),
+) -> f64 {
     let (mut low, mut high, mut x) = (0.0, 1.0, start);
     for _ in 0..STEPS {
         let (value, slope) = f(x);
@@ -66,8 +71,7 @@ pub(super) fn falling_near(start: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> 
         }
         let moved = (next - x).abs();
         x = next;
-        // The next step would be about the square of this one.
-        if moved <= 1e-10 * x {
+        if moved <= step * x {
             return x;
         }
     }
