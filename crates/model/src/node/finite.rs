@@ -150,13 +150,7 @@ impl Finite {
     }
 
     /// B of the load that comes where an attempt is rejected as `at` says, and its slope by s̄.
-    fn answer(
-        &self,
-        rates: &[f64],
-        limits: &[u32],
-        scale: f64,
-        at: Rejection,
-    ) -> (Rejection, f64) {
+    fn answer(&self, rates: &[f64], limits: &[u32], scale: f64, at: Rejection) -> (Rejection, f64) {
         let (mut load, mut rise) = (0.0, 0.0);
         for (rate, limit) in classes(rates, limits) {
             let (attempts, more) = at.attempts_and_slope(limit);

@@ -48,11 +48,7 @@ const STEPS: usize = 12;
 /// Newton's steps for as long as they stay in the bracket that the values seen make up, which
 /// they do near the zero; elsewhere false position, which needs no start. A step by `step` of what
 /// it comes to is the last: the next would be about its square.
-pub(super) fn falling_near(
-    start: f64,
-    step: f64,
-    mut f: impl FnMut(f64) -> (f64, f64),
-) -> f64 {
+pub(super) fn falling_near(start: f64, step: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> f64 {
     let (mut low, mut high, mut x) = (0.0, 1.0, start);
     for _ in 0..STEPS {
         let (value, slope) = f(x);
