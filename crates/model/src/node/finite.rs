@@ -52,7 +52,7 @@ impl Finite {
     /// costs at most the workers, and of very many about the root of their number. Each place to
     /// wait makes 1 + r y of y, so n of them have a closed form. The slope comes from
     /// dI/dr = c (1 + I (r-1)) / r², which is Erlang's dB/da = B (c/a - 1 + B).
-    fn blocked(&self, load: f64) -> (Rejection, f64) {
+    pub(super) fn blocked(&self, load: f64) -> (Rejection, f64) {
         if load.is_nan() || load <= 0.0 {
             return (Rejection::NONE, 0.0);
         }

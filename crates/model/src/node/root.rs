@@ -106,6 +106,20 @@ mod tests {
     }
 
     #[test]
+    fn newton_finds_the_same_from_anywhere() {
+        for target in [1e-12_f64, 0.3, 0.999_999] {
+            for start in [0.0, 1e-9, 0.5, 1.0] {
+                let bent = |x: f64| (libm::pow(target, 3.0) - x * x * x, -3.0 * x * x);
+                assert!((falling_near(start, 1e-10, bent) - target).abs() < 1e-9, "{start}");
+                let wrong = |x: f64| (target - x, 1.0);
+                assert!((falling_near(start, 1e-10, wrong) - target).abs() < 1e-12);
+                let none = |x: f64| (target - x, f64::NAN);
+                assert!((falling_near(start, 1e-10, none) - target).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
     fn ends_where_there_is_no_crossing() {
         assert_eq!(falling(0.0, 1.0, |_| 1.0), 1.0);
         assert_eq!(falling(0.0, 1.0, |_| -1.0), 0.0);
