@@ -1,3 +1,4 @@
+mod bad;
 mod examples;
 
 mod readings;
