@@ -145,7 +145,8 @@ Examples:
   damper solve examples/hotel-reservation-routes.yaml
   damper solve examples/hotel-reservation-routes.yaml --sweep load.low=50..250:50
   damper solve my-system.yaml --sweep load.low=50..250:50 --vary policies.default.retry.limit=1,3,5
-  damper solve examples/hotel-reservation.yaml --against-sim --json")]
+  damper solve examples/hotel-reservation.yaml --against-sim --json
+  damper solve examples/mm1-storm.yaml --basins --html basins.html")]
 pub(crate) struct SolveArgs {
     #[command(flatten)]
     pub(crate) system: SystemArgs,
@@ -164,4 +165,10 @@ pub(crate) struct SolveArgs {
     /// Simulate the same, and print the difference
     #[arg(long)]
     pub(crate) against_sim: bool,
+    /// The two basins of the weakest service: where it tips, and how long it stays on either side
+    #[arg(long, conflicts_with_all = ["sweep", "vary", "against_sim"])]
+    pub(crate) basins: bool,
+    /// Also write a self-contained HTML report (with --basins)
+    #[arg(long, value_name = "FILE", requires = "basins")]
+    pub(crate) html: Option<PathBuf>,
 }

@@ -1,6 +1,7 @@
 //! What people read. Colours only on a terminal (anstream strips them elsewhere).
 
 mod bar;
+mod basins;
 mod headroom;
 mod simulate;
 mod solve;
@@ -12,6 +13,7 @@ use anstyle::{AnsiColor, Style};
 use damper_system::Problems;
 use serde_json::Value;
 
+pub(crate) use basins::basins;
 pub(crate) use headroom::headroom;
 pub(crate) use simulate::simulate;
 pub(crate) use solve::solve;

@@ -9,12 +9,15 @@
 //! that is not so (a queue longer than its callers' patience), the solution is that of the system
 //! before anything goes wrong, and [`Solved::hidden_rps`] says how far that holds.
 
+mod basins;
 mod nodes;
 mod paths;
 mod routes;
 #[cfg(test)]
 mod tests;
 mod tree;
+
+pub use basins::{BasinsAnswer, Lasting, SystemBasins, basins};
 
 use damper_system::System;
 use damper_system::model::Work;

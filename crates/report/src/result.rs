@@ -2,10 +2,12 @@
 //!
 //! Field names are a contract with the programs of others; a test holds them still.
 
+mod basins;
 mod solve;
 
 use std::collections::BTreeMap;
 
+pub use basins::{AfterTrigger, Arrow, Basins, Lasting, Plane, PlanePoint};
 use serde::{Deserialize, Serialize};
 pub use solve::{
     ClassSolution, Point, ServiceSolution, Simulated, SimulatedClass, Solution, Solve,

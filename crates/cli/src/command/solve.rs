@@ -1,5 +1,6 @@
 //! `damper solve`.
 
+mod basins;
 mod points;
 
 use anyhow::Context as _;
@@ -15,6 +16,9 @@ use crate::{command, convert, exit, interrupt, print, progress::Progress};
 
 pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<u8> {
     let loaded = command::load(&args.system)?;
+    if args.basins {
+        return basins::run(args, &loaded);
+    }
     let stop = interrupt::flag();
     let progress = Progress::new(args.quiet || !args.against_sim);
     let points = points::of(&loaded.file, args.sweep.as_deref(), args.vary.as_deref())?;
