@@ -10,8 +10,8 @@ use super::{BOLD, line, paint, percent, provenance, rate, seconds};
 pub(crate) fn basins(r: &Basins) {
     line(&format!("{}: basins at {}", paint(BOLD, &r.origin.system), rate(r.load_rps)));
     line("");
-    if let Some(why) = &r.no_loop {
-        line(&format!("  no loop in this system: nothing to draw ({why})"));
+    if let Some(why) = &r.nothing {
+        line(&format!("  {why}"));
     }
     if let Some(plane) = &r.plane {
         one(plane);
@@ -90,5 +90,5 @@ fn one(p: &Plane) {
 
 /// Counts in three digits.
 fn number(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{:.1}", value) }
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
 }

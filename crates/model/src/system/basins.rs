@@ -15,8 +15,8 @@ use calibrate::Calibrated;
 pub enum BasinsAnswer {
     /// A loop, and its plane.
     Loop(Box<SystemBasins>),
-    /// No loop, and why.
-    NoLoop(String),
+    /// Nothing, and why: no loop, or none that this chain knows.
+    Nothing(String),
 }
 
 /// A duration that may be beyond reach.
@@ -96,16 +96,17 @@ impl SystemBasins {
         let most = |of: fn(Point) -> f64| points.into_iter().flatten().map(of).fold(0.0, f64::max);
         let left = self.trigger.map(|t| (t.fluid.queue, t.fluid.waiting)).unwrap_or_default();
         let patience = self.storm.patience() + self.storm.workers as f64;
+        let room = if self.bounded { self.storm.room as f64 } else { f64::INFINITY };
         let base = f64::max(1.9 * patience, 1.06 * most(|p| p.queue));
         let tall = f64::max(1.25 * self.storm.waiting_at_worst(), 1.1 * most(|p| p.waiting));
         let with =
             |frame: f64, left: f64| if left <= 3.0 * frame { frame.max(1.1 * left) } else { frame };
-        (with(base, left.0), with(tall, left.1))
+        (with(base, left.0).min(room), with(tall, left.1))
     }
 }
 
 /// Multiplications of one elimination that are worth an answer.
-const AFFORDABLE: f64 = 2.5e8;
+const AFFORDABLE: f64 = 1e9;
 /// The smallest part of a service that stands for it.
 const SMALLEST: f64 = 0.02;
 /// How far the fluid is followed after a trigger, in seconds.
@@ -118,7 +119,7 @@ const MODES: usize = 3;
 pub fn basins(system: &System, solved: &Solved) -> BasinsAnswer {
     match calibrate::of(system, solved) {
         Ok(calibrated) => BasinsAnswer::Loop(Box::new(answer(system, calibrated))),
-        Err(why) => BasinsAnswer::NoLoop(why),
+        Err(why) => BasinsAnswer::Nothing(why),
     }
 }
 

@@ -14,7 +14,7 @@ pub struct Basins {
     pub load_rps: f64,
     /// Why there is nothing to draw; absent where there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub no_loop: Option<String>,
+    pub nothing: Option<String>,
     /// The plane of the weakest service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plane: Option<Plane>,
@@ -45,6 +45,8 @@ pub struct Plane {
     pub collapsed: Option<PlanePoint>,
     /// The longest queue from which it recovers, for rising numbers of retries to come.
     pub boundary: Vec<PlanePoint>,
+    /// The longest queue and the most retries to come that are worth drawing.
+    pub frame: [f64; 2],
     /// Velocities, to be drawn.
     pub drift: Vec<Arrow>,
     /// From an empty service to its collapse.

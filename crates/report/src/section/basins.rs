@@ -18,9 +18,8 @@ const ARROW_PX: f64 = 17.0;
 /// The part; one sentence if there is no loop.
 pub(crate) fn part(result: &Basins) -> Option<El> {
     let part = section("basins", "The two basins");
-    if let Some(why) = &result.no_loop {
-        let text = format!("no loop in this system: nothing to draw ({why})");
-        return Some(part.child(El::new("p").class("empty").text(text)));
+    if let Some(why) = &result.nothing {
+        return Some(part.child(El::new("p").class("empty").text(why.clone())));
     }
     let plane = result.plane.as_ref()?;
     let lead = El::new("p").class("lead").text(sentence(plane));
@@ -75,13 +74,9 @@ fn figure(plane: &Plane) -> El {
     figure.frame("axes", AREA.bottom() + 48.0, shapes)
 }
 
-/// Both axes, as far as the arrows go.
+/// Both axes.
 fn frame(plane: &Plane) -> (Scale, Scale) {
-    let most = |of: fn(&PlanePoint) -> f64| {
-        let arrows = plane.drift.iter().map(|a| of(&a.at));
-        arrows.filter(|v| v.is_finite()).fold(1.0, f64::max)
-    };
-    (Scale::linear(0.0, most(|p| p.queue)), Scale::linear(0.0, most(|p| p.waiting)))
+    (Scale::linear(0.0, plane.frame[0]), Scale::linear(0.0, plane.frame[1]))
 }
 
 /// Both basins as areas, in a space that stretches with the plot.
@@ -107,13 +102,23 @@ fn basins(plane: &Plane, x: Scale, y: Scale) -> El {
         return space.child(whole("basin health"));
     };
     space.push(whole("basin collapse"));
-    let line: Vec<String> = plane.boundary.iter().map(place).collect();
+    let inside = plane.boundary.iter().take_while(|p| p.waiting <= y.high());
+    let line: Vec<String> =
+        inside.chain(crossing(&plane.boundary, y.high()).as_ref()).map(place).collect();
     let line = line.join(" L");
-    let corner = place(&PlanePoint { queue: 0.0, waiting: last.waiting });
+    let corner = place(&PlanePoint { queue: 0.0, waiting: last.waiting.min(y.high()) });
     let origin = place(&PlanePoint::default());
     let area = format!("M{origin} L{line} L{corner} Z");
     space.push(El::new("path").class("basin health").attr("d", area));
     space.child(El::new("path").class("line basin-edge").attr("d", format!("M{line}")))
+}
+
+/// Where the boundary leaves the picture at the top.
+fn crossing(boundary: &[PlanePoint], top: f64) -> Option<PlanePoint> {
+    let pair = boundary.windows(2).find(|p| p[0].waiting < top && p[1].waiting > top)?;
+    let share = (top - pair[0].waiting) / (pair[1].waiting - pair[0].waiting);
+    let queue = pair[0].queue + share * (pair[1].queue - pair[0].queue);
+    Some(PlanePoint { queue, waiting: top })
 }
 
 /// How far an arrow leads in a second, in pixels of a usual screen: right and down.
@@ -277,6 +282,7 @@ mod tests {
             healthy: Some(point(0.7, 0.0)),
             tipping: Some(point(30.0, 10.0)),
             boundary: vec![point(40.0, 0.0), point(30.0, 10.0), point(10.0, 20.0)],
+            frame: [60.0, 20.0],
             drift: vec![arrow(0.0, 0.0, 20.0, 0.0), arrow(60.0, 20.0, 10.0, -5.0)],
             ..Plane::default()
         }

@@ -37,7 +37,7 @@ pub(super) fn run(args: &SolveArgs, loaded: &Loaded) -> anyhow::Result<u8> {
 pub(super) fn of(system: &System, solved: &Solved, notes: &mut Vec<String>) -> out::Basins {
     let mut result = out::Basins { load_rps: system.total_load(), ..out::Basins::default() };
     match model::basins(system, solved) {
-        BasinsAnswer::NoLoop(why) => result.no_loop = Some(why),
+        BasinsAnswer::Nothing(why) => result.nothing = Some(why),
         BasinsAnswer::Loop(found) => {
             notes.extend(found.notes.iter().cloned());
             result.plane = Some(plane(system, &found));
@@ -67,6 +67,7 @@ fn plane(system: &System, found: &SystemBasins) -> out::Plane {
         tipping: found.basins.tipping.map(point),
         collapsed: found.basins.collapsed.filter(|_| found.bounded).map(point),
         boundary: found.basins.boundary.iter().copied().map(point).collect(),
+        frame: found.frame().into(),
         drift: arrows(found),
         collapse_after: found.collapse.map(lasting),
         escape_after: found.escape.map(lasting),
@@ -97,7 +98,8 @@ fn lasting(duration: model::Lasting) -> out::Lasting {
 fn arrows(found: &SystemBasins) -> Vec<out::Arrow> {
     let (width, height) = found.frame();
     let (columns, rows) = ARROWS;
-    let share = |i: usize, of: usize| i as f64 / (of - 1) as f64;
+    // In the middle of their cells, so that none leaves the picture.
+    let share = |i: usize, of: usize| (i as f64 + 0.5) / of as f64;
     let at = |i| Point {
         queue: width * share(i % columns, columns),
         waiting: height * share(i / columns, rows),

@@ -16,12 +16,14 @@ pub(super) struct Calibrated {
     pub(super) notes: Vec<String>,
 }
 
+/// More retries than this are those of several layers.
+const MOST_RETRIES: f64 = 16.0;
 /// More variable services than this are taken for this: their variance may not even exist.
 const MOST_SPREAD: f64 = 25.0;
 
 /// The weakest service, or why there is none.
 pub(super) fn of(system: &System, solved: &Solved) -> Result<Calibrated, String> {
-    let none = |why: &str| Err(why.to_owned());
+    let none = |why: &str| Err(format!("no loop in this system: nothing to draw ({why})"));
     let Some(index) = solved.weakest else {
         return none(
             "no service does work whose caller has gone, as far as a closed form can tell",
@@ -31,7 +33,7 @@ pub(super) fn of(system: &System, solved: &Solved) -> Result<Calibrated, String>
     let name = &service.name;
     if system.caches.iter().any(|cache| cache.store.0 as usize == index) {
         return Err(format!(
-            "`{name}` is behind a cache, whose filling is not in this chain; simulate it"
+            "the loop at `{name}` goes through a cache, whose filling is not in this chain; simulate it"
         ));
     }
     let (Some(capacity), Some((visits, timeout))) =
@@ -44,7 +46,13 @@ pub(super) fn of(system: &System, solved: &Solved) -> Result<Calibrated, String>
     };
     let retries = capacity / (visits * hidden) - 1.0;
     if retries <= 1e-9 {
-        return Err(format!("nobody tries `{name}` again while everything times out"));
+        return none("nobody tries again while everything times out");
+    }
+    if retries > MOST_RETRIES {
+        return Err(format!(
+            "retries on the way to `{name}` multiply to {retries:.0}: how those of several layers \
+             follow each other is not in this chain; simulate it"
+        ));
     }
     let mut notes = Vec::new();
     if system.services.len() > 1 {
