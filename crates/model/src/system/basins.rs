@@ -106,7 +106,7 @@ impl SystemBasins {
 }
 
 /// Multiplications of one elimination that are worth an answer.
-const AFFORDABLE: f64 = 1e9;
+const AFFORDABLE: f64 = 6e8;
 /// The smallest part of a service that stands for it.
 const SMALLEST: f64 = 0.02;
 /// How far the fluid is followed after a trigger, in seconds.
@@ -131,8 +131,10 @@ fn answer(system: &System, calibrated: Calibrated) -> SystemBasins {
         let phases = trigger::phases(system, trigger, service, &mut notes);
         (index, storm.after(&phases, bounded, HORIZON_S))
     });
-    if !bounded {
-        storm.room = calibrate::room(&storm, left.map_or(0.0, |(_, fluid)| fluid.queue));
+    // The end of a queue matters where a collapse leans on it, and not to one that only drains.
+    if !bounded || storm.tipping().is_none() {
+        let own = storm.room;
+        storm.room = calibrate::room(&storm, left.map_or(0.0, |(_, fluid)| fluid.queue)).min(own);
     }
     let plane = storm.basins();
     let start = left.map_or(Point { queue: storm.room as f64, waiting: 0.0 }, |(_, fluid)| Point {
