@@ -99,9 +99,10 @@ impl SystemBasins {
         let room = if self.bounded { self.storm.room as f64 } else { f64::INFINITY };
         let base = f64::max(1.9 * patience, 1.06 * most(|p| p.queue));
         let tall = f64::max(1.25 * self.storm.waiting_at_worst(), 1.1 * most(|p| p.waiting));
-        let with =
-            |frame: f64, left: f64| if left <= 3.0 * frame { frame.max(1.1 * left) } else { frame };
-        (with(base, left.0).min(room), with(tall, left.1))
+        let with = |frame: f64, left: f64, most: f64| {
+            if left <= most * frame { frame.max(1.1 * left) } else { frame }
+        };
+        (with(base, left.0, 3.0).min(room), with(tall, left.1, 1.5))
     }
 }
 

@@ -59,7 +59,11 @@ fn figure(plane: &Plane) -> El {
     let under = "attempts at the service, queued and in service";
     shapes.push(label("100%", AREA.bottom() + 38.0, "end", under).class("note"));
     let fastest = plane.drift.iter().map(|a| speed(a, x, y)).fold(0.0, f64::max);
-    shapes.extend(plane.drift.iter().filter_map(|a| arrow(a, x, y, fastest)));
+    shapes.extend(plane.drift.iter().enumerate().filter_map(|(i, a)| {
+        let drawn = arrow(a, x, y, fastest)?;
+        // Every second one yields on a phone.
+        Some(if i % 2 == 1 { drawn.class("roomy") } else { drawn })
+    }));
     shapes.extend(marks(plane).into_iter().map(|mark| drawn(&mark, x, y)));
     let figure = Figure {
         id: "basin-plane",

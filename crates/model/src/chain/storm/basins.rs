@@ -129,6 +129,17 @@ impl Storm {
         at.queue < tipping.queue
     }
 
+    /// Where the boundary meets an empty queue, at most `step` below `waiting`.
+    fn least_beyond(&self, waiting: f64, step: f64) -> Point {
+        let (mut low, mut high) = ((waiting - step).max(0.0), waiting);
+        for _ in 0..16 {
+            let middle = 0.5 * (low + high);
+            let at = Point { queue: 0.0, waiting: middle };
+            if self.recovers(at) { low = middle } else { high = middle }
+        }
+        Point { queue: 0.0, waiting: low }
+    }
+
     /// Both basins.
     #[must_use]
     pub fn basins(&self) -> Basins {
@@ -140,6 +151,7 @@ impl Storm {
                 let waiting = most * i as f64 / BOUNDARY as f64;
                 let recovers = |queue| self.recovers(Point { queue, waiting });
                 if !recovers(0.0) {
+                    boundary.push(self.least_beyond(waiting, most / BOUNDARY as f64));
                     break;
                 }
                 let (mut low, mut high) = (0.0, self.room as f64);
