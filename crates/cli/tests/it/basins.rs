@@ -120,8 +120,11 @@ fn recovery(system: &System, replications: u32) -> (f64, f64) {
     let plan = Plan::new(system);
     let control = Control { stop: &AtomicBool::new(false), progress: &|_, _, _| () };
     let seen = simulate(&plan, &Conditions::of(&plan), replications, &control);
-    let all: Vec<f64> =
-        seen.verdicts.iter().map(|v| v.recovery.expect("it recovers").as_secs_f64()).collect();
+    // A run that happens to be late for a tenth of its load before the trigger has no recovery.
+    let stable = seen.verdicts.iter().filter_map(|v| v.recovery);
+    let all: Vec<f64> = stable.map(|recovery| recovery.as_secs_f64()).collect();
+    let missing: Vec<_> = seen.verdicts.iter().filter(|v| v.recovery.is_none()).collect();
+    assert!(20 * all.len() >= 19 * seen.verdicts.len(), "{missing:?}");
     let n = all.len() as f64;
     let mean = all.iter().sum::<f64>() / n;
     let variance = all.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
@@ -131,7 +134,7 @@ fn recovery(system: &System, replications: u32) -> (f64, f64) {
 /// Seconds per collapse without a trigger: the first five seconds in a row in which less than
 /// three tenths of what was offered is good.
 fn collapse(system: &System, runs: u32) -> f64 {
-    const LENGTH_S: u64 = 2000;
+    const LENGTH_S: u64 = 1000;
     const SPAN: usize = 5;
     let plan = Plan::new(system);
     let mut conditions = Conditions::of(&plan);
@@ -166,7 +169,7 @@ end where it drains. What differs is said in the row. `damper solve --basins` so
 ## Recovery
 
 From the end of the trigger until the load is served in time again: the mean of the simulator over
-200 runs with its standard error, and the chain.
+80 runs with its standard error, and the chain.
 
 | case | simulator, s | chain, s | off by |
 |---|---|---|---|
@@ -175,11 +178,12 @@ From the end of the trigger until the load is served in time again: the mean of 
     let mut worst = 0.0_f64;
     for case in &RECOVERIES {
         let system = system(case);
-        let (mean, error) = recovery(&system, 200);
+        let (mean, error) = recovery(&system, 80);
         let found = plane(&system).trigger.expect("a trigger");
         assert!(found.by_chain, "{}", case.what);
         let chain = told(found.recovery);
         let off = chain / mean - 1.0;
+        println!("{}: {mean} ± {error}, {chain}", case.what);
         worst = worst.max(off.abs());
         writeln!(
             page,
@@ -204,7 +208,7 @@ seconds per collapse, and the chain.
     for case in &COLLAPSES {
         let system = system(case);
         let (seen, chain) =
-            (collapse(&system, 200), told(plane(&system).collapse.expect("two basins")));
+            (collapse(&system, 50), told(plane(&system).collapse.expect("two basins")));
         ratios.push(chain / seen);
         writeln!(page, "| {} | {seen:.0} | {chain:.0} | {:.1} |", case.what, chain / seen).unwrap();
     }

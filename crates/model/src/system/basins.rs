@@ -209,8 +209,10 @@ fn lasting(found: &mut SystemBasins, start: Point) -> Option<Lasting> {
         found.escape = Some(if found.bounded { told(answer.recovery) } else { Lasting::Never });
         found.collapsed_share = Some(if found.bounded { answer.collapsed } else { 1.0 });
     }
-    let full_size = two && found.bounded || !two;
-    if full_size && let Ok(modes) = storm.chain().and_then(|chain| chain.slow_modes(MODES)) {
+    // Without an end of the queue the chain's own would show in its modes.
+    if (found.bounded || !two)
+        && let Ok(modes) = storm.chain().and_then(|chain| chain.slow_modes(MODES))
+    {
         found.mixing_s = modes.first().map(crate::chain::SlowMode::mixing_time);
         found.modes = modes.iter().map(|mode| -mode.rate).collect();
     }
