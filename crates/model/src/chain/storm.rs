@@ -24,10 +24,11 @@
 //! clumps of a variance 2k + 1 times that of a Poisson stream, where k + 1 is right, and the collapse
 //! ends in half the real time. Retries that are counted in advance are always k.
 //!
-//! **How good it is**: `docs/storm-chain.md` has the table. What it leaves out is that a time-out
-//! is a fixed time: here retries come back one by one, in reality those of one bad moment come
-//! back together. Recovery is right to within a fifth; the way into collapse is harder here than in
-//! reality, and its time too long, the more so the rarer it is.
+//! **How good it is**: `docs/storm-chain.md` has the table. A drain is right to a few percent,
+//! recovery by chance to within a third and too short, and the way into collapse to within a half
+//! where a simulator can see it. What is left out is that a time-out is a fixed time: here retries
+//! come back one by one, in reality those of one bad moment come back together. The rarer a
+//! collapse is, the more that helps it: read times far beyond an hour as orders of magnitude.
 
 use super::{Chain, ChainError, Expected, Grid, within};
 
@@ -80,6 +81,8 @@ pub struct StormAnswer {
 
 /// Up to this share of the load may be late while a service counts as recovered.
 const MAY_BE_LATE: f64 = 0.1;
+/// Up to this chance of another collapse before rest.
+const MAY_RELAPSE: f64 = 0.1;
 
 impl Storm {
     /// Attempts per second that it can serve.
@@ -281,7 +284,13 @@ impl Storm {
         let state = |at: Point| grid.state(near(at.queue, self.room), near(at.waiting, most));
         let full = Point { queue: self.room as f64, waiting: self.waiting_at_worst() };
         let escape = chain.hitting_times(|state| grid.at(state).0 >= high)?;
-        let recovery = chain.hitting_times(|state| grid.at(state).0 <= low)?;
+        let outlook = self.outlook_of(&chain, grid)?;
+        // A moment in which attempts are in time is no recovery if the retries that are still to
+        // come are likely to end it.
+        let two = self.tipping().is_some();
+        let recovery = chain.hitting_times(|state| {
+            grid.at(state).0 <= low && (!two || outlook[state] <= MAY_RELAPSE)
+        })?;
         let recovery_from = |at: Point| -> Result<Expected, ChainError> {
             Ok(match recovery.from(state(at))? {
                 // The first attempt in time is answered when all those before it are.
@@ -291,7 +300,6 @@ impl Storm {
                 other => other,
             })
         };
-        let outlook = self.outlook_of(&chain, grid)?;
         let law = chain.stationary()?;
         let share = |of: &dyn Fn(usize) -> bool| {
             let picked = law.iter().enumerate().filter(|&(state, _)| of(state));
