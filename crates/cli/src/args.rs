@@ -149,7 +149,8 @@ Examples:
   damper solve my-system.yaml --sweep load.low=50..250:50 --vary policies.default.retry.limit=1,3,5
   damper solve examples/hotel-reservation.yaml --against-sim --json
   damper solve my-system.yaml --sweep load=50..500:10 --html curves.html
-  damper solve my-system.yaml --restarts 1000")]
+  damper solve my-system.yaml --restarts 1000
+  damper solve examples/mm1-storm.yaml --basins --html basins.html")]
 pub(crate) struct SolveArgs {
     #[command(flatten)]
     pub(crate) system: SystemArgs,
@@ -168,6 +169,9 @@ pub(crate) struct SolveArgs {
     /// Simulate the same, and print the difference
     #[arg(long)]
     pub(crate) against_sim: bool,
+    /// The two basins of the weakest service: where it tips, and how long it stays on either side
+    #[arg(long, conflicts_with_all = ["sweep", "vary", "against_sim", "restarts"])]
+    pub(crate) basins: bool,
     /// Also write a self-contained HTML report
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

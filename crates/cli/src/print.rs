@@ -1,6 +1,7 @@
 //! What people read. Colours only on a terminal (anstream strips them elsewhere).
 
 mod bar;
+mod basins;
 mod headroom;
 mod plan;
 mod simulate;
@@ -13,6 +14,7 @@ use anstyle::{AnsiColor, Style};
 use damper_system::Problems;
 use serde_json::Value;
 
+pub(crate) use basins::basins;
 pub(crate) use headroom::headroom;
 pub(crate) use plan::plan;
 pub(crate) use simulate::simulate;

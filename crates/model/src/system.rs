@@ -11,6 +11,7 @@
 //! before anything goes wrong, and [`Solved::hidden_rps`] says how far that holds.
 
 mod as_routes;
+mod basins;
 mod depends;
 mod nodes;
 mod paths;
@@ -19,6 +20,8 @@ mod routes;
 #[cfg(test)]
 mod tests;
 mod tree;
+
+pub use basins::{BasinsAnswer, Lasting, SystemBasins, basins};
 
 use damper_system::System;
 use damper_system::model::Work;

@@ -24,6 +24,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![cfg_attr(test, allow(clippy::float_cmp))]
 
+mod basins;
 mod format;
 mod graph;
 mod headroom;
@@ -36,6 +37,7 @@ mod solve;
 mod svg;
 mod thin;
 
+pub use basins::{basins_html, lasting};
 pub use headroom::headroom_html;
 pub use simulate::simulate_html;
 pub use solve::solve_html;

@@ -2,11 +2,13 @@
 //!
 //! Field names are a contract with the programs of others; a test holds them still.
 
+mod basins;
 mod plan;
 mod solve;
 
 use std::collections::BTreeMap;
 
+pub use basins::{AfterTrigger, Arrow, Basins, Lasting, Plane, PlanePoint};
 pub use plan::{Plan, PlanClash, PlanSetting, PlanTarget};
 use serde::{Deserialize, Serialize};
 pub use solve::{

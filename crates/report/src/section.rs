@@ -3,6 +3,7 @@
 use crate::format;
 use crate::html::El;
 
+pub(crate) mod basins;
 pub(crate) mod calls;
 pub(crate) mod capacity;
 pub(crate) mod curves;

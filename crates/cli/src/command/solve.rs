@@ -1,5 +1,6 @@
 //! `damper solve`.
 
+mod basins;
 mod outcome;
 mod points;
 
@@ -18,6 +19,9 @@ use crate::{command, convert, exit, interrupt, print, progress::Progress};
 
 pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<u8> {
     let mut loaded = command::load(&args.system)?;
+    if args.basins {
+        return basins::run(args, &loaded);
+    }
     let experiment = &mut loaded.system.experiment;
     experiment.seed = args.seed.unwrap_or(experiment.seed);
     let seed = experiment.seed;

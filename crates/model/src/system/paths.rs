@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use damper_control::{Budget, Outcome};
 use damper_system::System;
-use damper_system::model::{Caller, OnAbandon, Policy, ServiceId, Spec, Step, Target, Work};
+use damper_system::model::{
+    Caller, OnAbandon, Policy, RequestType, ServiceId, Spec, Step, Target, Work,
+};
 
 use super::Solved;
 use crate::hidden::{Bound, Path, Service, Waste};
@@ -26,13 +28,7 @@ pub(super) fn fill(system: &System, solved: &mut Solved) {
         }
         return;
     };
-    let mut ways = Ways { system, paths: HashMap::new(), count: 0 };
-    let total = system.total_load();
-    for kind in types {
-        let share: f64 =
-            kind.share.iter().zip(&system.load).map(|(s, l)| s * l.mean()).sum::<f64>() / total;
-        ways.steps(Caller::Client, &kind.steps, share, &[], 1.0, None);
-    }
+    let mut ways = Ways::of(system, types);
     if ways.count >= MOST {
         solved
             .notes
@@ -80,6 +76,14 @@ pub(super) fn fill(system: &System, solved: &mut Solved) {
     }
 }
 
+/// How one service is called: calls per request that enters the system if nobody retried, and the
+/// shortest time in seconds that a caller waits. `None`: nobody calls it, or they wait for ever.
+pub(super) fn demand(system: &System, service: usize) -> Option<(f64, f64)> {
+    let Work::Requests(types) = &system.work else { return None };
+    let way = Ways::of(system, types).paths.remove(&service)?;
+    Some((way.paths.iter().map(|path| path.visits).sum(), way.timeout?))
+}
+
 struct Ways<'a> {
     system: &'a System,
     /// Ways to each service, and the shortest timeout of its callers in seconds; `None`: they
@@ -97,7 +101,18 @@ struct Way {
     worst: Vec<(f64, f64)>,
 }
 
-impl Ways<'_> {
+impl<'a> Ways<'a> {
+    fn of(system: &'a System, types: &[RequestType]) -> Self {
+        let mut ways = Self { system, paths: HashMap::new(), count: 0 };
+        let total = system.total_load();
+        for kind in types {
+            let share: f64 =
+                kind.share.iter().zip(&system.load).map(|(s, l)| s * l.mean()).sum::<f64>() / total;
+            ways.steps(Caller::Client, &kind.steps, share, &[], 1.0, None);
+        }
+        ways
+    }
+
     fn steps(
         &mut self,
         caller: Caller,
