@@ -135,3 +135,50 @@ fn read(file: &Value) -> Option<(Drawn, Kind)> {
     let model = Kind::from_str(file.get("model")?.as_str()?, false).ok()?;
     (of_each == [drawn.nodes; 3]).then_some((drawn, model))
 }
+
+#[cfg(test)]
+mod tests {
+    use damper_model::network::{Method, Network};
+
+    use super::*;
+
+    /// The largest difference of a rate, as a part of the largest rate, and of an s̄.
+    fn apart(network: &Network) -> (f64, f64) {
+        let options = Options::default();
+        let fast = network.solve(&options);
+        let plain = network.solve(&Options { method: Method::Plain, ..options });
+        assert!(fast.converged && plain.converged);
+        let largest = plain.rates().iter().fold(0.0_f64, |most, rate| most.max(*rate));
+        let pairs = fast.rates().iter().zip(plain.rates());
+        let rates = pairs.fold(0.0_f64, |most, (a, b)| most.max((a - b).abs()));
+        let s = |i| (fast.rejection(i).probability() - plain.rejection(i).probability()).abs();
+        assert!((0..network.nodes().len()).any(|i| fast.rejection(i).probability() > 0.1));
+        (rates / largest, (0..network.nodes().len()).map(s).fold(0.0, f64::max))
+    }
+
+    /// What is measured is the same solution as that of the plain map, which answers exactly in
+    /// every round and in no clever order.
+    #[test]
+    fn the_fast_iteration_ends_where_the_plain_map_does() {
+        for kind in [Kind::Fluid, Kind::Finite, Kind::Mixed] {
+            for (nodes, classes, seeds) in [(10, 2, 1..=20), (100, 4, 1..=5), (1_000, 4, 1..=1)] {
+                for seed in seeds {
+                    let drawn = Drawn::new(Shape::Cyclic, nodes, classes, seed).unwrap();
+                    let (rates, s) = apart(&drawn.network(kind).unwrap());
+                    assert!(
+                        rates < 1e-9 && s < 1e-9,
+                        "{kind:?}, {nodes} services, seed {seed}: {rates:e}, {s:e}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_drawn_is_read_again() {
+        let drawn = Drawn::new(Shape::Cyclic, 10, 3, 7).unwrap();
+        let (read, kind) = read(&written(&drawn, Kind::Finite)).unwrap();
+        assert_eq!(kind, Kind::Finite);
+        assert_eq!(format!("{drawn:?}"), format!("{read:?}"));
+    }
+}
