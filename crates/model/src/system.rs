@@ -21,14 +21,13 @@ mod routes;
 mod tests;
 mod tree;
 
-pub use basins::{BasinsAnswer, Lasting, SystemBasins, basins};
-
 use damper_system::System;
 use damper_system::model::Work;
 use thiserror::Error;
 
 use crate::network::{NetworkError, Uniqueness};
 
+pub use basins::{BasinsAnswer, Lasting, SystemBasins, basins};
 pub use restarts::{FixedPoint, Restarts, restarts};
 
 /// What the analytic model says of a system.
@@ -125,6 +124,15 @@ pub enum SolveError {
 /// # Errors
 /// A load of zero, or a routing matrix whose loops lose no requests.
 pub fn solve(system: &System) -> Result<Solved, SolveError> {
+    let mut solved = solve_once(system)?;
+    if let Work::Requests(types) = &system.work {
+        solved.as_routes = as_routes::read(system, types);
+    }
+    Ok(solved)
+}
+
+/// As [`solve`], without the second reading of call trees.
+pub(crate) fn solve_once(system: &System) -> Result<Solved, SolveError> {
     if system.total_load() <= 0.0 {
         return Err(SolveError::NoLoad);
     }
@@ -132,9 +140,6 @@ pub fn solve(system: &System) -> Result<Solved, SolveError> {
         Work::Requests(types) => tree::solve(system, types),
         Work::Routes(matrix) => routes::solve(system, matrix)?,
     };
-    if let Work::Requests(types) = &system.work {
-        solved.as_routes = as_routes::read(system, types);
-    }
     paths::fill(system, &mut solved);
     nodes::remarks(system, &mut solved);
     Ok(solved)

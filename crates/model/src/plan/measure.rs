@@ -4,7 +4,7 @@ use damper_system::System;
 use damper_system::model::Work;
 
 use super::{PlanError, Question, Setting, Solution, Target, apply};
-use crate::system::{self, solve};
+use crate::system;
 
 /// What a setting comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,7 +134,7 @@ impl Bench {
         mut measures: Measures,
     ) -> Result<Solution, PlanError> {
         apply::write(&mut self.under, &setting, &[]);
-        let solved = solve(&self.under)?;
+        let solved = system::solve_once(&self.under)?;
         measures.rejection = solved.classes.iter().map(|c| c.rejection.max(0.0)).collect();
         measures.amplification =
             solved.services.iter().map(|s| s.amplification).fold(1.0, f64::max);
