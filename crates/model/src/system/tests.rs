@@ -1,6 +1,5 @@
 mod bad;
 mod examples;
-
 mod readings;
 
 use damper_system::SystemFile;

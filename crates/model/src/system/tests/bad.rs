@@ -1,5 +1,7 @@
 //! Systems that nobody should run, but somebody will write: a right answer or a clear error.
 
+use damper_system::model::Load;
+
 use super::*;
 
 /// As `solved`, and everything in it is a number in its range.
@@ -103,12 +105,14 @@ policies: {{default: {{retry: {{limit: 3, on: [rejected]}}}}}}
 #[test]
 fn a_load_of_nothing_is_an_error() {
     for work in BOTH {
-        let text = format!("damper: 1\nservices: {{db: {{}}}}\nload: 0/s\n{work}\n");
-        let file = SystemFile::parse("test.yaml", &text).unwrap();
-        // The reader may refuse it already; who gets past it is told here.
-        if let Ok(system) = file.lower() {
-            assert_eq!(solve(&system), Err(SolveError::NoLoad));
-        }
+        let text = |load| format!("damper: 1\nservices: {{db: {{}}}}\nload: {load}\n{work}\n");
+        let lower = |text: &str| SystemFile::parse("test.yaml", text).unwrap().lower();
+        let refused = lower(&text("0/s")).unwrap_err().to_string();
+        assert!(refused.contains("the load is zero"), "{refused}");
+        // Who makes a system without a file can get past the reader.
+        let mut system = lower(&text("1/s")).unwrap();
+        system.load[0] = Load::Constant(0.0);
+        assert_eq!(solve(&system), Err(SolveError::NoLoad));
     }
 }
 
