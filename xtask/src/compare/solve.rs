@@ -2,8 +2,8 @@
 //!
 //! All read the same file and take turns, one after another on one core. Each measures itself,
 //! from the numbers in memory to the solution, so that neither the start of Python nor reading the
-//! file counts. Of the repetitions in one process the fastest counts, since what else the machine
-//! does can only add to it; of the turns, the median. Before any ratio, it is checked that all found the same solution.
+//! file counts. All repeat equally often; a turn gives the median of its repetitions, and the median
+//! of the turns counts. Before any ratio, it is checked that all found the same solution.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,8 @@ pub(crate) struct Arguments {
     quick: bool,
 }
 
+/// How often each solves in one turn.
+const REPETITIONS: usize = 5;
 const CLASSES: usize = 4;
 const SERVICES: [usize; 3] = [10, 100, 1_000];
 /// The most that `scipy.optimize.root` gets: its time grows with the square to the cube of it.
@@ -88,8 +90,8 @@ pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
         core: core(),
     };
     println!(
-        "{CLASSES} classes, from the numbers in memory to the solution, median of {rounds} turns, \
-         {}",
+        "{CLASSES} classes, from the numbers in memory to the solution, median of {rounds} turns of \
+         {REPETITIONS} repetitions, {}",
         programs
             .core
             .map_or_else(|| "not bound to a core".into(), |core| format!("on core {core}")),
@@ -127,7 +129,7 @@ fn one(
         last.clear();
         for (n, solver) in solvers.iter().enumerate() {
             let turn = turn(programs, *solver, &file)?;
-            seconds[n].extend(turn.all_s.iter().copied().min_by(f64::total_cmp));
+            seconds[n].extend(median(turn.all_s.clone()));
             last.push(turn);
         }
     }
@@ -153,10 +155,11 @@ fn turn(programs: &Programs, solver: Solver, file: &Path) -> Result<Turn> {
             vec![programs.python.clone(), root().join("compare/solve/scipy_solve.py"), file.into()]
         }
     };
+    let repetitions = REPETITIONS.to_string().into();
     words.extend(match solver {
-        Solver::Damper => ["--turns".into(), "21".into()],
-        Solver::FixedPoint => ["5".into(), "fixed-point".into()],
-        Solver::Root => ["2".into(), "root".into()],
+        Solver::Damper => ["--turns".into(), repetitions],
+        Solver::FixedPoint => [repetitions, "fixed-point".into()],
+        Solver::Root => [repetitions, "root".into()],
     });
     let mut command = bound(programs.core, &words)?;
     let text = quiet_output(&mut command)?;
