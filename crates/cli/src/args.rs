@@ -170,7 +170,7 @@ pub(crate) struct SolveArgs {
     #[arg(long)]
     pub(crate) against_sim: bool,
     /// The two basins of the weakest service: where it tips, and how long it stays on either side
-    #[arg(long, conflicts_with_all = ["sweep", "vary", "against_sim", "restarts"])]
+    #[arg(long, conflicts_with_all = ["sweep", "vary", "against_sim", "restarts", "seed"])]
     pub(crate) basins: bool,
     /// Also write a self-contained HTML report
     #[arg(long, value_name = "FILE")]

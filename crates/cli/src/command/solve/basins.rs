@@ -1,6 +1,5 @@
 //! `damper solve --basins`.
 
-use anyhow::Context as _;
 use damper_model::chain::storm::Point;
 use damper_model::system::{self as model, BasinsAnswer, Solved, SystemBasins};
 use damper_report::{basins_html, result as out};
@@ -8,7 +7,7 @@ use damper_system::System;
 
 use crate::args::SolveArgs;
 use crate::command::Loaded;
-use crate::{convert, exit, print, words};
+use crate::{command, convert, exit, print, words};
 
 /// Columns and rows of arrows.
 const ARROWS: (usize, usize) = (26, 13);
@@ -20,16 +19,12 @@ pub(super) fn run(args: &SolveArgs, loaded: &Loaded) -> anyhow::Result<u8> {
     let result = of(system, &model::solve(system)?, &mut notes);
     let origin = convert::origin(system, &args.system.file, &args.system.set, notes);
     let result = out::Basins { origin, ..result };
-    if let Some(path) = &args.html {
-        std::fs::write(path, basins_html(&result))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        print::note(&format!("report: {}", path.display()));
-    }
     if args.json {
         print::json(&result)?;
     } else {
         print::basins(&result);
     }
+    command::write_html(args.html.as_deref(), || basins_html(&result))?;
     Ok(exit::OK)
 }
 
