@@ -126,8 +126,8 @@ fn recovery(system: &System, replications: u32) -> (f64, f64) {
     let control = Control { stop: &AtomicBool::new(false), progress: &|_, _, _| () };
     let seen = simulate(&plan, &Conditions::of(&plan), replications, &control);
     // A run that happens to be late for a tenth of its load before the trigger has no recovery.
-    let stable = seen.verdicts.iter().filter_map(|v| Some(v.recovery?.as_secs_f64()));
-    let all: Vec<f64> = stable.collect();
+    let stable = seen.verdicts.iter().filter_map(|v| v.recovery);
+    let all: Vec<f64> = stable.map(damper_control::Nanos::as_secs_f64).collect();
     let missing: Vec<_> = seen.verdicts.iter().filter(|v| v.recovery.is_none()).collect();
     assert!(20 * all.len() >= 19 * seen.verdicts.len(), "{missing:?}");
     let n = all.len() as f64;
