@@ -2,6 +2,7 @@
 
 pub(crate) mod control;
 pub(crate) mod sim;
+pub(crate) mod solve;
 
 use std::path::{Path, PathBuf};
 
@@ -20,4 +21,11 @@ fn python(module: &str, requirements: &Path) -> Result<PathBuf> {
         run(install.arg(requirements))?;
     }
     Ok(python)
+}
+
+/// A core to run on: the last one, as the first has the machine's interrupts. `None`: this
+/// system cannot bind a program to a core.
+fn core() -> Option<usize> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (0..cores).rev().find(|core| works(program("taskset").args(["-c", &core.to_string(), "true"])))
 }

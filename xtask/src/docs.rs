@@ -27,11 +27,12 @@ struct Example {
 
 /// What writes pages when it is told to: tests that compare them otherwise. One after the other,
 /// since some read what others write.
-const WRITERS: [&str; 4] = [
+const WRITERS: [&str; 5] = [
     "test --package damper-control --test pages -- --test-threads 1",
     "test --package damper-system --test it docs:: -- --test-threads 1",
     "test --package damper-model --test approximations",
     "test --release --package damper-sim --test compared -- --ignored",
+    "test --release --package damper --test it basins::the_chain -- --ignored",
 ];
 
 /// `cargo xtask docs`: writes what is generated in `docs/`, and says what has changed.

@@ -55,6 +55,8 @@ enum Compare {
     /// The controls beside tower, governor, tower-resilience and congestion-limiter; and whether
     /// they decide as what they are taken from
     Control(compare::control::Arguments),
+    /// The analytic solver beside NumPy and SciPy
+    Solve(compare::solve::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Task::Compare { what: Compare::Control(arguments) } => {
             compare::control::run_task(&arguments)
         }
+        Task::Compare { what: Compare::Solve(arguments) } => compare::solve::run_task(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -16,7 +16,7 @@ pub(crate) use scan::{FailOn, Format, ScanArgs, ScopeArg};
 #[command(
     version,
     after_help = "\
-Exit codes: 0 fine, 1 a gate (--fail-on) failed, 2 no answer (bad input, impossible settings),
+Exit codes: 0 fine, 1 a gate (--fail-on) failed or no plan meets its targets, 2 no answer (bad input, impossible settings),
 130 interrupted (what had been measured is printed).
 
 Examples:
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Rules(RulesArgs),
     /// Explain a rule: what it finds, why, what to do, with examples in each language
     Explain(ExplainArgs),
+    /// Find the retry limits that meet targets with the least amplification, and the layer to retry in
+    Plan(PlanArgs),
     /// Validate a system file: all errors at once, with warnings about what will surprise
     Check(CheckArgs),
     /// List every control that a system file can name, or explain one
@@ -176,7 +178,10 @@ Examples:
   damper solve examples/hotel-reservation-routes.yaml
   damper solve examples/hotel-reservation-routes.yaml --sweep load.low=50..250:50
   damper solve my-system.yaml --sweep load.low=50..250:50 --vary policies.default.retry.limit=1,3,5
-  damper solve examples/hotel-reservation.yaml --against-sim --json")]
+  damper solve examples/hotel-reservation.yaml --against-sim --json
+  damper solve my-system.yaml --sweep load=50..500:10 --html curves.html
+  damper solve my-system.yaml --restarts 1000
+  damper solve examples/mm1-storm.yaml --basins --html basins.html")]
 pub(crate) struct SolveArgs {
     #[command(flatten)]
     pub(crate) system: SystemArgs,
@@ -195,4 +200,69 @@ pub(crate) struct SolveArgs {
     /// Simulate the same, and print the difference
     #[arg(long)]
     pub(crate) against_sim: bool,
+    /// The two basins of the weakest service: where it tips, and how long it stays on either side
+    #[arg(long, conflicts_with_all = ["sweep", "vary", "against_sim", "restarts", "seed"])]
+    pub(crate) basins: bool,
+    /// Also write a self-contained HTML report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Where the solution is not known to be the only one, also iterate from so many random points
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100_000))]
+    pub(crate) restarts: u32,
+    /// Seed of everything random, in place of the file's
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Exit codes: 0 the setting meets all targets, 1 no setting that was compared does and the nearest is
+printed, 2 no answer.
+
+Examples:
+  damper plan examples/five-layers.yaml                      # --hide 99.9%
+  damper plan examples/five-layers.yaml --transient 1% --hide 99% --amplification 3
+  damper plan examples/retry-storm.yaml --hide 99% --amplification 1.5 --hidden 150/s
+  damper plan examples/hotel-reservation.yaml --reject high=2% --at load.low=x3 --max-limit 20
+  damper plan my-system.yaml --reject high=2% --at load=x2 --keep 'orders -> payments'")]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) system: SystemArgs,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// At most this share of a class's requests is rejected; without CLASS, of every class
+    #[arg(long, value_name = "CLASS=SHARE")]
+    pub(crate) reject: Vec<String>,
+    /// Conditions under which --reject and --amplified hold; `load.low=x3` is three times the
+    /// file's value. May be given several times
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(crate) at: Vec<String>,
+    /// No service gets more attempts than this for each that it needs, if everything fails
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) amplification: Option<String>,
+    /// No service gets more attempts than this for each that it needs, under the conditions
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) amplified: Option<String>,
+    /// At least this share of the requests that a transient fault would fail succeed by retries
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) hide: Option<String>,
+    /// The probability that an attempt fails by a transient fault
+    #[arg(long, value_name = "SHARE", default_value = "0.1%")]
+    pub(crate) transient: String,
+    /// Hidden capacity is at least this: a rate, or a share of advertised capacity
+    #[arg(long, value_name = "RATE|SHARE")]
+    pub(crate) hidden: Option<String>,
+    /// The largest limit to try: retries after the first attempt
+    #[arg(long, value_name = "RETRIES", default_value_t = 5)]
+    pub(crate) max_limit: u32,
+    /// Leave these calls as they are: `caller -> callee`, or a callee. May be given several times
+    #[arg(long, value_name = "CALL")]
+    pub(crate) keep: Vec<String>,
+    /// Let a class have fewer retries than a lower one
+    #[arg(long)]
+    pub(crate) any_order: bool,
 }

@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod controls;
 pub(crate) mod explain;
 pub(crate) mod headroom;
+pub(crate) mod plan;
 pub(crate) mod rules;
 pub(crate) mod scan;
 pub(crate) mod schema;
@@ -11,6 +12,7 @@ pub(crate) mod simulate;
 pub(crate) mod solve;
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::Context;
 use damper_system::{Problems, System, SystemFile};
@@ -50,8 +52,8 @@ impl Loaded {
 }
 
 /// Writes an HTML report, if one was asked for, and says where it is.
-pub(crate) fn write_html(output: &OutputArgs, html: impl FnOnce() -> String) -> anyhow::Result<()> {
-    if let Some(path) = &output.html {
+pub(crate) fn write_html(path: Option<&Path>, html: impl FnOnce() -> String) -> anyhow::Result<()> {
+    if let Some(path) = path {
         fs::write(path, html()).with_context(|| format!("cannot write {}", path.display()))?;
         print::note(&format!("report: {}", path.display()));
     }

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Scan(a) => command::scan::run(a),
         Command::Rules(a) => command::rules::run(a),
         Command::Explain(a) => command::explain::run(a),
+        Command::Plan(a) => command::plan::run(a),
         Command::Check(a) => command::check::run(a),
         Command::Controls(a) => command::controls::run(a),
         Command::Schema => command::schema::run(),

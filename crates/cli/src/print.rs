@@ -1,7 +1,9 @@
 //! What people read. Colours only on a terminal (anstream strips them elsewhere).
 
 mod bar;
+mod basins;
 mod headroom;
+mod plan;
 mod scan;
 mod simulate;
 mod solve;
@@ -14,7 +16,9 @@ use anstyle::{AnsiColor, Style};
 use damper_system::Problems;
 use serde_json::Value;
 
+pub(crate) use basins::basins;
 pub(crate) use headroom::headroom;
+pub(crate) use plan::plan;
 pub(crate) use scan::scan;
 pub(crate) use simulate::simulate;
 pub(crate) use solve::solve;

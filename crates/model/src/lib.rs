@@ -9,4 +9,5 @@ pub mod chain;
 pub mod hidden;
 pub mod network;
 pub mod node;
+pub mod plan;
 pub mod system;

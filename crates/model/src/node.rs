@@ -9,7 +9,7 @@ mod finite;
 mod fluid;
 mod mixed;
 mod residual;
-mod root;
+pub(crate) mod root;
 #[cfg(test)]
 mod tests;
 
@@ -105,6 +105,25 @@ impl Rejection {
         }
         (self.served(limit) / self.accepted).clamp(1.0, most)
     }
+
+    /// The attempts that one request makes, and how much they rise with s̄. The slope is for
+    /// Newton's steps only: it has about half of its digits.
+    fn attempts_and_slope(self, limit: u32) -> (f64, f64) {
+        if limit == 0 {
+            return (1.0, 0.0);
+        }
+        let (attempts, most) = (self.attempts(limit), f64::from(limit) + 1.0);
+        // Elsewhere a = (1 - s̄^(k+1)) / (1 - s̄) has the slope (a - (k+1) s̄^k) / (1 - s̄).
+        let slope = if self.rejected < 1e-8 {
+            1.0
+        } else if most * self.accepted < 1e-5 {
+            0.5 * most * f64::from(limit)
+        } else {
+            let failed = 1.0 - attempts * self.accepted;
+            (attempts - most * failed / self.rejected) / self.accepted
+        };
+        (attempts, slope)
+    }
 }
 
 fn unit(x: f64) -> f64 {
@@ -114,6 +133,27 @@ fn unit(x: f64) -> f64 {
 /// A rate as the models take it: what is negative or not a number is no load.
 fn load(rate: f64) -> f64 {
     if rate > 0.0 { rate } else { 0.0 }
+}
+
+/// What a caller knows about an answer, and how exactly it needs to know it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Near {
+    /// The answer for a load nearby.
+    pub rejection: Rejection,
+    /// A step of Newton's method by no more than this part of the answer is the last one: what
+    /// remains is about its square, times how much the model bends.
+    pub step: f64,
+}
+
+impl Near {
+    /// After such a step nothing remains but rounding.
+    pub const EXACT: f64 = 1e-10;
+
+    /// All digits, from a known answer.
+    #[must_use]
+    pub fn exact(rejection: Rejection) -> Self {
+        Self { rejection, step: Self::EXACT }
+    }
 }
 
 /// What every model of a service answers. `rates` and `limits` have one entry for each class: λ_p
@@ -126,7 +166,7 @@ pub trait NodeModel {
     fn rejection(&self, rates: &[f64], limits: &[u32]) -> Rejection;
 
     /// The same, for a caller that knows an answer nearby and would like it sooner.
-    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Rejection) -> Rejection {
+    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Near) -> Rejection {
         let _ = near;
         self.rejection(rates, limits)
     }
@@ -187,7 +227,7 @@ impl NodeModel for Node {
         self.model().rejection(rates, limits)
     }
 
-    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Rejection) -> Rejection {
+    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Near) -> Rejection {
         self.model().rejection_near(rates, limits, near)
     }
 

@@ -1,7 +1,7 @@
 //! One result format (JSON) and one self-contained HTML report with SVG charts.
 //!
-//! [`result`] is what `--json` prints. [`headroom_html`] and [`simulate_html`] turn it into a
-//! page that can be mailed, put into a ticket, printed, and read without a network:
+//! [`result`] is what `--json` prints. [`headroom_html`], [`simulate_html`] and [`solve_html`] turn
+//! it into a page that can be mailed, put into a ticket, printed, and read without a network:
 //!
 //! ```
 //! use damper_report::{headroom_html, result::Headroom};
@@ -24,6 +24,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![cfg_attr(test, allow(clippy::float_cmp))]
 
+mod basins;
 mod format;
 mod graph;
 mod headroom;
@@ -33,8 +34,11 @@ pub mod result;
 pub mod scan;
 mod section;
 mod simulate;
+mod solve;
 mod svg;
 mod thin;
 
+pub use basins::{basins_html, lasting};
 pub use headroom::headroom_html;
 pub use simulate::simulate_html;
+pub use solve::solve_html;

@@ -2,15 +2,20 @@
 //!
 //! Field names are a contract with the programs of others; a test holds them still.
 
+mod basins;
+mod plan;
 pub mod scan;
 mod solve;
 pub mod study;
 
 use std::collections::BTreeMap;
 
+pub use basins::{AfterTrigger, Arrow, Basins, Lasting, Plane, PlanePoint};
+pub use plan::{Plan, PlanClash, PlanSetting, PlanTarget};
 use serde::{Deserialize, Serialize};
 pub use solve::{
-    ClassSolution, Point, ServiceSolution, Simulated, SimulatedClass, Solution, Solve,
+    AsRoutes, ClassSolution, FixedPoint, FixedPoints, Point, ServiceSolution, Simulated,
+    SimulatedClass, SimulatedService, Solution, Solve, Swept,
 };
 
 /// Where a result comes from. In every result, so that it can be made again.
@@ -314,6 +319,12 @@ pub struct Node {
     pub capacity_rps: Option<f64>,
     /// Attempts over requests in the run that is shown.
     pub amplification: Option<f64>,
+    /// Attempts per second, where a solution is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts_rps: Option<f64>,
+    /// The probability that an attempt is rejected, where a solution is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<f64>,
 }
 
 /// An edge of the call graph.

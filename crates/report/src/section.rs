@@ -3,13 +3,17 @@
 use crate::format;
 use crate::html::El;
 
+pub(crate) mod basins;
 pub(crate) mod calls;
 pub(crate) mod capacity;
+pub(crate) mod curves;
 pub(crate) mod facts;
 pub(crate) mod findings;
+pub(crate) mod points;
 pub(crate) mod policies;
 pub(crate) mod provenance;
 pub(crate) mod remedies;
+pub(crate) mod solution;
 pub(crate) mod study;
 pub(crate) mod tables;
 pub(crate) mod timeline;

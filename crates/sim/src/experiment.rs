@@ -3,6 +3,7 @@
 //! Every number here depends on the system, the seed and the number of the replication alone;
 //! threads only decide who computes it.
 
+mod attempts;
 mod headroom;
 mod loops;
 mod probe;
@@ -11,6 +12,7 @@ mod search;
 mod simulate;
 mod worst;
 
+pub use attempts::AttemptsPerRequest;
 pub use headroom::{Headroom, HeadroomError, HeadroomOptions, HeadroomState, Priced, headroom};
 pub use loops::{LoopKind, SustainingLoop};
 pub use remedies::{REMEDIES, Remedy};

@@ -26,8 +26,8 @@ mod world;
 
 pub use estimate::{Estimate, t95};
 pub use experiment::{
-    Control, Headroom, HeadroomError, HeadroomOptions, HeadroomState, LoopKind, Priced, REMEDIES,
-    Remedy, Simulated, SustainingLoop, headroom, simulate,
+    AttemptsPerRequest, Control, Headroom, HeadroomError, HeadroomOptions, HeadroomState, LoopKind,
+    Priced, REMEDIES, Remedy, Simulated, SustainingLoop, headroom, simulate,
 };
 pub use floor::calls_per_execution;
 pub use judge::{State, Verdict};

@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let (seconds, rounds) =
         if arguments.quick { (20_000, 1) } else { (arguments.seconds, arguments.rounds) };
     let engines = engines::prepare()?;
-    let core = engines::core();
+    let core = super::core();
     println!(
         "{seconds} simulated seconds ({} in SimPy), {}, per second of processor time, median of \
          {rounds}",

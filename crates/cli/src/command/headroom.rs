@@ -30,7 +30,7 @@ pub(crate) fn run(args: &HeadroomArgs) -> anyhow::Result<u8> {
     } else {
         print::headroom(&result);
     }
-    command::write_html(&args.output, || damper_report::headroom_html(&result))?;
+    command::write_html(args.output.html.as_deref(), || damper_report::headroom_html(&result))?;
     if found.partial {
         return Ok(exit::INTERRUPTED);
     }

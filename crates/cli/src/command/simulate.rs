@@ -32,6 +32,6 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<u8> {
     } else {
         print::simulate(&result);
     }
-    command::write_html(&args.output, || damper_report::simulate_html(&result))?;
+    command::write_html(args.output.html.as_deref(), || damper_report::simulate_html(&result))?;
     Ok(if run.partial { exit::INTERRUPTED } else { exit::OK })
 }

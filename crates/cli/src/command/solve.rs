@@ -1,10 +1,14 @@
 //! `damper solve`.
 
+mod basins;
+mod outcome;
 mod points;
+
+use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
 use damper_model::network::Uniqueness;
-use damper_model::system::{Solved, solve};
+use damper_model::system::{Solved, restarts, solve};
 use damper_report::result as out;
 use damper_sim::{Conditions, Control, Plan, simulate};
 use damper_system::System;
@@ -14,35 +18,55 @@ use crate::command::Loaded;
 use crate::{command, convert, exit, interrupt, print, progress::Progress};
 
 pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<u8> {
-    let loaded = command::load(&args.system)?;
+    let mut loaded = command::load(&args.system)?;
+    if args.basins {
+        return basins::run(args, &loaded);
+    }
+    let experiment = &mut loaded.system.experiment;
+    experiment.seed = args.seed.unwrap_or(experiment.seed);
+    let seed = experiment.seed;
     let stop = interrupt::flag();
     let progress = Progress::new(args.quiet || !args.against_sim);
     let points = points::of(&loaded.file, args.sweep.as_deref(), args.vary.as_deref())?;
     let mut notes = loaded.notes();
-    let mut result = out::Solve::default();
+    let mut result =
+        out::Solve { swept: points.swept, varied: points.varied, ..out::Solve::default() };
     let mut partial = false;
-    let mut one = |system: &System, notes: &mut Vec<String>| -> anyhow::Result<out::Solution> {
+    let mut one = |system: &System, notes: &mut Vec<String>| -> anyhow::Result<_> {
         let solved = solve(system)?;
-        for note in &solved.notes {
+        let read = solved.as_routes.as_ref().filter(|r| r.differs_from(&solved));
+        let remarks = read.map_or(&[][..], |r| &r.remarks);
+        for note in solved.notes.iter().chain(remarks) {
             if !notes.contains(note) {
                 notes.push(note.clone());
             }
         }
-        let mut solution = convert_solution(system, &solved);
+        let mut solution = outcome::solution(system, &solved);
+        if args.restarts > 0 && solved.unique == Uniqueness::NotGuaranteed && !partial {
+            let stopped = || stop.load(Ordering::Relaxed);
+            let found = restarts(system, args.restarts as usize, seed, stopped)?;
+            partial |= stopped();
+            solution.fixed_points = Some(outcome::fixed_points(system, &found));
+        }
         if args.against_sim && !partial {
             let show = |what: &str, done, total| progress.show(what, done, total);
             let control = Control { stop: &stop, progress: &show };
             solution.simulated = Some(simulated(system, &solution, &control, &mut partial));
         }
-        Ok(solution)
+        Ok((solved, solution))
     };
-    if points.is_empty() {
-        result.solution = Some(one(&loaded.system, &mut notes)?);
+    if points.all.is_empty() {
+        let (solved, solution) = one(&loaded.system, &mut notes)?;
+        result.solution = Some(solution);
+        result.graph = Some(graph(&loaded.system, &solved));
     }
-    for at in points {
-        let Loaded { system, .. } = changed(&loaded, &at)?;
-        let solution = one(&system, &mut notes).with_context(|| format!("at {}", at.join(", ")))?;
-        result.points.push(out::Point { at, solution });
+    for at in points.all {
+        let Loaded { mut system, .. } = changed(&loaded, &at.set)?;
+        system.experiment.seed = seed;
+        let solved = one(&system, &mut notes);
+        let (_, solution) = solved.with_context(|| format!("at {}", at.set.join(", ")))?;
+        let points::At { set, value, variant } = at;
+        result.points.push(out::Point { at: set, value, variant, solution });
     }
     drop(progress);
     let origin = convert::origin(&loaded.system, &args.system.file, &args.system.set, notes);
@@ -52,6 +76,7 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<u8> {
     } else {
         print::solve(&result);
     }
+    command::write_html(args.html.as_deref(), || damper_report::solve_html(&result))?;
     Ok(if partial { exit::INTERRUPTED } else { exit::OK })
 }
 
@@ -65,6 +90,20 @@ fn changed(loaded: &Loaded, at: &[String]) -> anyhow::Result<Loaded> {
     Ok(Loaded { file, system, warnings })
 }
 
+/// The call graph, with what the solution sends to each service.
+fn graph(system: &System, solved: &Solved) -> out::Graph {
+    let mut graph = convert::graph(&Plan::new(system), None, None);
+    for node in &mut graph.nodes {
+        let is_it = |s: &damper_system::model::Service| s.name == node.name;
+        let Some(i) = system.services.iter().position(is_it) else { continue };
+        let service = &solved.services[i];
+        node.amplification = Some(service.amplification);
+        node.attempts_rps = Some(service.attempts_rps.iter().sum());
+        node.rejection = Some(service.s);
+    }
+    graph
+}
+
 /// The simulator on the same system, without a trigger: the model knows none.
 fn simulated(
     system: &System,
@@ -75,70 +114,7 @@ fn simulated(
     let plan = Plan::new(system);
     let mut conditions = Conditions::of(&plan);
     conditions.trigger = None;
-    let replications = system.experiment.replications;
-    let run = simulate(&plan, &conditions, replications, control);
+    let run = simulate(&plan, &conditions, system.experiment.replications, control);
     *partial |= run.partial;
-    let classes = system.classes.iter().zip(&run.rejection).map(|(name, seen)| {
-        let solved = solution.classes.get(name).map_or(0.0, |c| c.rejection);
-        let class = out::SimulatedClass {
-            rejection: seen.mean,
-            rejection_ci95: seen.ci95,
-            difference: solved - seen.mean,
-        };
-        (name.clone(), class)
-    });
-    out::Simulated {
-        classes: classes.collect(),
-        calls_per_request: run.calls_per_request(&plan).0,
-        replications,
-    }
-}
-
-fn convert_solution(system: &System, solved: &Solved) -> out::Solution {
-    let classes = system.classes.iter().zip(&solved.classes).zip(&system.load);
-    let classes = classes.map(|((name, class), load)| {
-        let class = out::ClassSolution {
-            load_rps: load.mean(),
-            rejection: class.rejection,
-            completion: class.completion,
-        };
-        (name.clone(), class)
-    });
-    let services = system.services.iter().zip(&solved.services).map(|(service, s)| {
-        let attempts = system.classes.iter().cloned().zip(s.attempts_rps.iter().copied());
-        let solution = out::ServiceSolution {
-            s: s.s,
-            attempts_rps: attempts.collect(),
-            utilisation: s.utilisation,
-            amplification: s.amplification,
-            worst_amplification: s.worst_amplification,
-            hidden_rps: s.hidden_rps,
-        };
-        (service.name.clone(), solution)
-    });
-    let (unique, because) = match solved.unique {
-        Uniqueness::NoLoop => (true, "nothing depends on itself"),
-        Uniqueness::SharedRouting => (true, "at most two classes share their routes"),
-        Uniqueness::SmallRows => (true, "every service passes on little to its loop"),
-        Uniqueness::NotGuaranteed => {
-            (false, "no known condition holds; no system of this kind with two is known")
-        }
-    };
-    out::Solution {
-        load_rps: system.total_load(),
-        classes: classes.collect(),
-        class_order: system.classes.clone(),
-        services: services.collect(),
-        service_order: system.services.iter().map(|s| s.name.clone()).collect(),
-        calls_per_request: solved.calls_per_request,
-        calls_per_success: solved.calls_per_success,
-        floor_calls_per_request: solved.floor_calls_per_request,
-        hidden_rps: solved.hidden_rps,
-        weakest: solved.weakest.map(|i| system.services[i].name.clone()),
-        unique,
-        unique_because: because.to_owned(),
-        iterations: solved.iterations as u64,
-        residual: solved.residual,
-        simulated: None,
-    }
+    outcome::simulated(system, solution, &run)
 }

@@ -47,7 +47,7 @@ fn warnings_are_errors_when_strict() {
 #[test]
 fn without_an_answer_it_is_neither_passed_nor_failed() {
     let storm = "examples/retry-storm.yaml";
-    for command in ["headroom", "simulate", "check"] {
+    for command in ["headroom", "simulate", "check", "plan"] {
         exits(&[command], 2);
         exits(&[command, "no-such-file.yaml"], 2);
         exits(&[command, storm, "--set", "services.db.workers=many"], 2);

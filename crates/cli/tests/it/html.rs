@@ -54,6 +54,41 @@ fn a_simulate_report_has_the_verdict_and_stands_alone() {
     stands_alone(&page);
 }
 
+fn solution() -> String {
+    let again = "policies.default.retry.on=[rejected, downstream]";
+    let few = "experiment.replications=2";
+    report(&["solve", HOTEL, "--set", again, "--set", few, "--restarts", "5", "--against-sim"])
+}
+
+fn curves() -> String {
+    let vary = "policies.default.retry.limit={high: 5, low: 1},5";
+    report(&["solve", HOTEL, "--sweep", "load.low=50..250:50", "--vary", vary])
+}
+
+const HOTEL: &str = "examples/hotel-reservation.yaml";
+
+#[test]
+fn a_solution_report_has_both_readings_and_stands_alone() {
+    let page = solution();
+    for words in ["hotel-reservation", "rejects as a routing chain", "88.6", "73.7", "simulated"] {
+        assert!(page.contains(words), "{words}");
+    }
+    stands_alone(&page);
+}
+
+#[test]
+fn a_sweep_report_has_curves_and_stands_alone() {
+    let page = curves();
+    for words in ["id=\"rejection\"", "id=\"work\"", "id=\"services\"", "load.low", "60.8"] {
+        assert!(page.contains(words), "{words}");
+    }
+    // Nothing wastes work there, so there is no hidden capacity to draw.
+    assert!(!page.contains("id=\"hidden\""));
+    let swept = ["solve", "examples/retry-storm.yaml", "--sweep", "load=100..300:100"];
+    assert!(report(&swept).contains("id=\"hidden\""));
+    stands_alone(&page);
+}
+
 #[test]
 fn what_cannot_be_written_is_said_after_the_result() {
     let ran = damper(&[&["simulate"], QUICK, &["--html", "no-such-folder/report.html"]].concat());
@@ -72,7 +107,13 @@ fn real_reports_work_in_a_browser() {
     let heals = report(
         &[&["headroom"], QUICK, &["--set", "services.db.queue=15", "--no-remedies"]].concat(),
     );
-    for (name, page) in [("headroom", headroom()), ("simulate", simulate()), ("heals", heals)] {
+    for (name, page) in [
+        ("headroom", headroom()),
+        ("simulate", simulate()),
+        ("heals", heals),
+        ("solution", solution()),
+        ("curves", curves()),
+    ] {
         for width in [PHONE, DESK] {
             let seen = browser.open(&page, width);
             seen.assert_fine(name);

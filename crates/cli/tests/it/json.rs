@@ -1,6 +1,6 @@
 //! The JSON that others build on.
 
-use damper_report::result::{Headroom, Simulate};
+use damper_report::result::{Headroom, Plan, Simulate, Solve};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -68,6 +68,32 @@ const SOLVE: &[(&str, &str)] = &[
     ("residual", "number"),
 ];
 
+/// What `plan --json` promises.
+const PLAN: &[(&str, &str)] = &[
+    ("met", "boolean"),
+    ("verdict", "string"),
+    ("changes", "array"),
+    ("lines", "array"),
+    ("at", "array"),
+    ("transient", "number"),
+    ("targets.*.target", "string"),
+    ("targets.*.field", "string"),
+    ("targets.*.bound", "number"),
+    ("targets.*.met", "boolean"),
+    ("before.worst_amplification", "number"),
+    ("after.worst_amplification", "number"),
+    ("after.availability", "number"),
+    ("after.hides", "number"),
+    ("after.hidden_rps", "number"),
+    ("after.limits.*.default", "integer"),
+    ("after.rejection.*", "number"),
+    ("layer", "array"),
+    ("layers.*.layers", "string"),
+    ("frontier.*.changes", "array"),
+    ("evaluations", "integer"),
+    ("exact", "boolean"),
+];
+
 /// In both: enough to make the result again.
 const PROVENANCE: &[(&str, &str)] = &[
     ("system", "string"),
@@ -127,6 +153,14 @@ fn promises(result: &Value, fields: &[(&str, &str)]) {
 fn round_trips<T: Serialize + DeserializeOwned>(result: &Value) {
     let typed: T = serde_json::from_value(result.clone()).expect("it is what the type says");
     assert_eq!(&serde_json::to_value(typed).unwrap(), result);
+}
+
+#[test]
+fn plan_keeps_its_promise() {
+    let result = run(&["plan", "examples/five-layers.yaml"]);
+    promises(&result, PLAN);
+    promises(&result, PROVENANCE);
+    round_trips::<Plan>(&result);
 }
 
 #[test]
@@ -312,9 +346,39 @@ fn solve_keeps_its_promise() {
         assert!(found.iter().all(|v| is(v, kind)), "{path}: {found:?}");
     }
     assert!(result["services"]["db"]["utilisation"].is_number());
-    assert!(result["simulated"]["classes"]["default"]["difference"].is_number());
+    for (path, kind) in [
+        ("simulated.classes.*.difference", "number"),
+        ("simulated.classes.*.difference_ci95", "interval"),
+        ("simulated.calls_per_request_ci95", "interval"),
+        ("simulated.calls_per_request_difference_ci95", "interval"),
+        ("simulated.services.*.attempts_rps_ci95", "interval"),
+    ] {
+        promises(&result, &[(path, kind)]);
+    }
+    assert_eq!(result["as_routes"]["differs"], false, "one call, repeated by itself");
+    assert_eq!(result["graph"]["nodes"][1]["rejection"], 0.0);
+    round_trips::<Solve>(&result);
     let swept = run(&["solve", "examples/retry-storm.yaml", "--sweep", "load=100..200:50"]);
     assert_eq!(swept["points"].as_array().map(Vec::len), Some(3));
     assert_eq!(swept["points"][2]["at"][0], "load=200/s");
     assert!(swept["points"][2]["hidden_rps"].is_number());
+    assert_eq!(swept["swept"], json!({"path": "load", "unit": "/s"}));
+    assert_eq!(swept["points"][2]["value"], 200.0);
+    round_trips::<Solve>(&swept);
+}
+
+/// Two classes that ask two services in opposite order, each losing its way where the other stays.
+#[test]
+fn restarts_find_the_other_solution() {
+    let file = "crates/cli/tests/it/systems/two-solutions.yaml";
+    let result = run(&["solve", file, "--restarts", "40", "--seed", "3"]);
+    assert_eq!((&result["unique"], &result["seed"]), (&json!(false), &json!(3)));
+    let found = &result["fixed_points"];
+    assert_eq!((&found["found"], &found["starts"]), (&json!(2), &json!(40)));
+    let s = |solution: usize, service: &str| found["solutions"][solution]["s"][service].as_f64();
+    assert!(s(0, "s0") > Some(0.9) && s(0, "s1") == Some(0.0), "{found}");
+    assert!(s(1, "s1") > Some(0.9) && s(1, "s0") == Some(0.0), "{found}");
+    // Where the solution is known to be the only one, nobody looks.
+    let only = run(&["solve", "examples/retry-storm.yaml", "--restarts", "40"]);
+    assert_eq!((&only["unique"], &only["fixed_points"]), (&json!(true), &Value::Null));
 }

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod basins;
 #[path = "../../../report/tests/it/chromium.rs"]
 #[allow(dead_code, clippy::print_stderr)]
 mod chromium;
@@ -12,5 +13,6 @@ mod html;
 mod interrupt;
 mod json;
 mod output;
+mod plan;
 mod program;
 mod scan;

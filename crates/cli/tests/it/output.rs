@@ -46,9 +46,10 @@ fn help() {
     holds("help", &["--help"]);
     holds("help-short", &["-h"]);
     holds("help-version", &["--version"]);
-    for command in
-        ["headroom", "simulate", "solve", "scan", "check", "controls", "schema", "rules", "explain"]
-    {
+    for command in [
+        "headroom", "simulate", "solve", "plan", "scan", "check", "controls", "schema", "rules",
+        "explain",
+    ] {
         holds(&format!("help-{command}"), &[command, "--help"]);
     }
     holds("help-no-command", &[]);
@@ -160,6 +161,20 @@ fn solve() {
             "policies.default.retry.limit={high: 5, low: 1},5",
         ],
     );
+    let trees = "examples/hotel-reservation.yaml";
+    let again = "policies.default.retry.on=[rejected, downstream]";
+    holds("solve-two-readings", &["solve", trees, "--set", again]);
+    let two = "crates/cli/tests/it/systems/two-solutions.yaml";
+    holds("solve-restarts", &["solve", two, "--restarts", "40"]);
+    let few = ["--set", "experiment.replications=2", "--set", "experiment.watch=60s"];
+    holds(
+        "solve-sweep-against-sim",
+        &[
+            &["solve", routes, "--sweep", "load.low=50..250:200", "--against-sim", "--quiet"],
+            &few[..],
+        ]
+        .concat(),
+    );
     holds("solve-sweep-wrong", &["solve", routes, "--sweep", "load.low=50"]);
     holds("solve-sweep-nowhere", &["solve", routes, "--sweep", "load.lou=50..250:100"]);
     holds(
@@ -177,4 +192,34 @@ fn solve() {
         "solve-no-load",
         &["solve", "examples/retry-storm.yaml", "--set", "load={steps: [{at: 0s, rate: 0/s}]}"],
     );
+}
+
+#[test]
+fn plan() {
+    let (layers, storm) = ("examples/five-layers.yaml", "examples/retry-storm.yaml");
+    let hotel = "examples/hotel-reservation.yaml";
+    holds("plan-one-layer", &["plan", layers]);
+    holds("plan-budget", &["plan", storm, "--hide", "99%", "--amplification", "1.5"]);
+    holds("plan-classes", &["plan", hotel, "--reject", "high=10%"]);
+    let not = ["plan", "examples/single-node.yaml", "--reject", "high=2%", "--at", "load.low=x3"];
+    holds("plan-not-met", &[not.as_slice(), &["--amplified", "1.1"]].concat());
+}
+
+#[test]
+fn plans_that_cannot_be_made() {
+    let hotel = "examples/hotel-reservation.yaml";
+    for (name, more) in [
+        ("unknown-class", ["--reject", "hihg=2%"]),
+        ("no-sign", ["--reject", "high=0.02"]),
+        ("unknown-path", ["--at", "laod.low=x3"]),
+        ("no-unit", ["--at", "load.low=3"]),
+        ("unknown-call", ["--keep", "frontend -> serch"]),
+        ("hide-all", ["--hide", "100%"]),
+        ("less-than-one", ["--amplification", "0.5"]),
+        ("no-load", ["--at", "load=x0"]),
+        ("other-calls", ["--at", "requests.login.calls=[user]"]),
+    ] {
+        holds(&format!("plan-{name}"), &[["plan", hotel].as_slice(), &more].concat());
+    }
+    holds("plan-nothing", &["plan", "examples/retry-storm.yaml", "--keep", "db"]);
 }

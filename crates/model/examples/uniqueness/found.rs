@@ -14,8 +14,8 @@ pub(crate) fn text(seed: u64, drawn: &Drawn, found: &Found) -> String {
     let mut text = format!(
         "# Two solutions of one network, {:e} apart.\n\
          # Generator {GENERATOR}, seed {seed}, case {} (network {}, start {}), shape {:?}.\n\
-         # For one request of a class a service passes on {} at most; below 1/(classes-1) there\n\
-         # could be no other solution.\n\
+         # For one request of a class a service passes on {} at most. If each passes on one, {} at\n\
+         # most come to another; below 1/(classes-1) there could be no other solution.\n\
          classes {classes}\nservices {nodes}\n",
         found.distance,
         found.case,
@@ -23,6 +23,7 @@ pub(crate) fn text(seed: u64, drawn: &Drawn, found: &Found) -> String {
         found.case % STARTS,
         drawn.shape,
         drawn.largest_row(),
+        drawn.largest_column(),
     );
     if network.solve(&Options::default()).uniqueness != Uniqueness::NotGuaranteed {
         text.push_str("# It has a proof of uniqueness: look for a fault in the solver first.\n");

@@ -18,12 +18,22 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// What a service passes on at most for one request of a class that succeeds there: ‖F‖∞.
+    /// What a service passes on at most for one request of a class that succeeds there.
     pub(crate) fn largest_row(&self) -> f64 {
         let routing = self.network.routing();
         let rows = (0..routing.nodes())
             .flat_map(|node| (0..routing.classes()).map(move |class| routing.row_sum(node, class)));
         rows.fold(0.0, f64::max)
+    }
+
+    /// What comes to a service at most of a class if each service passes on one request.
+    pub(crate) fn largest_column(&self) -> f64 {
+        let routing = self.network.routing();
+        let columns = (0..routing.nodes()).flat_map(|node| {
+            let into = move |class: usize| routing.callers(node).map(move |(_, s)| s[class]).sum();
+            (0..routing.classes()).map(into)
+        });
+        columns.fold(0.0, f64::max)
     }
 }
 

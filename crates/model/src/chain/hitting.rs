@@ -195,6 +195,24 @@ mod tests {
     }
 
     #[test]
+    fn three_states_by_hand() {
+        // 0 -> 1 at 2; 1 -> 0 at 3, 1 -> 2 at 1; 2 -> 1 at 5. To 2: u1 = (1 + 3 u0) / 4 and
+        // u0 = 1/2 + u1, so u1 = 5/2 and u0 = 3. To 0: v2 = 1/5 + v1, v1 = (1 + v2) / 4 = 2/5.
+        let rates = [[0.0, 2.0, 0.0], [3.0, 0.0, 1.0], [0.0, 5.0, 0.0]];
+        let chain = Chain::build(3, |from, moves| {
+            (0..3).for_each(|to| moves.add(to, rates[from][to]));
+        })
+        .unwrap();
+        for (target, expected) in [(2, [3.0, 2.5, 0.0]), (0, [0.0, 0.4, 0.6])] {
+            let times = chain.hitting_times(|state| state == target).unwrap();
+            for (state, expected) in expected.into_iter().enumerate() {
+                let found = times.from(state).unwrap().value().unwrap();
+                assert!((found - expected).abs() < 1e-14, "{state} to {target}: {found}");
+            }
+        }
+    }
+
+    #[test]
     fn the_square_of_an_exponential_time_is_twice_the_square_of_its_mean() {
         let chain = Chain::build(2, |state, moves| moves.add(1 - state, 4.0)).unwrap();
         let squared = chain.squared_hitting_times(|state| state == 0).unwrap();

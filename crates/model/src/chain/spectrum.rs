@@ -45,6 +45,21 @@ impl Chain {
     /// As [`Chain::stationary`]; if there is but one state; if the iteration does not settle, as
     /// where the slowest eigenvalues all but coincide (loads of hundreds of times the capacity).
     pub fn slow_mode(&self) -> Result<SlowMode, ChainError> {
+        let modes = self.modes(1)?;
+        modes.first().copied().ok_or(ChainError::Empty { what: "other" })
+    }
+
+    /// The modes nearest to 0, up to `count` of them, the slowest first. A pair that swings counts
+    /// as one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Chain::slow_mode`].
+    pub fn slow_modes(&self, count: usize) -> Result<Vec<SlowMode>, ChainError> {
+        self.modes(count).or_else(|_| self.modes(1))
+    }
+
+    fn modes(&self, count: usize) -> Result<Vec<SlowMode>, ChainError> {
         let law = self.stationary()?;
         let states = self.states();
         if states < 2 {
@@ -62,8 +77,8 @@ impl Chain {
         let inverse = |x: &[f64]| centred(eliminated.total(x.iter().map(|v| -v).collect()));
         // With equal weights, rare states are seen as well as others. Weights by the stationary
         // law make a reversible chain symmetric, which helps where the law falls steeply.
-        arnoldi(start.clone(), &vec![1.0; states], inverse)
-            .or_else(|_| arnoldi(start, &law, inverse))
+        arnoldi(start.clone(), &vec![1.0; states], count, inverse)
+            .or_else(|_| arnoldi(start, &law, count, inverse))
     }
 }
 
@@ -78,14 +93,15 @@ fn scattered(state: u64) -> f64 {
 fn arnoldi(
     start: Vec<f64>,
     weights: &[f64],
+    count: usize,
     inverse: impl Fn(&[f64]) -> Vec<f64>,
-) -> Result<SlowMode, ChainError> {
+) -> Result<Vec<SlowMode>, ChainError> {
     let most = MOST_DIRECTIONS.min(start.len() - 1);
     let unsettled = ChainError::NotSettled { what: "the slowest mode", steps: most };
     let mut basis = vec![scaled(start, weights).0];
     // Column j of the projected operator; one entry below its diagonal.
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    let mut last: Option<Complex> = None;
+    let mut last: Vec<Complex> = Vec::new();
     for size in 1..=most {
         let mut next = inverse(&basis[size - 1]);
         let before = norm(&next, weights);
@@ -107,26 +123,31 @@ fn arnoldi(
         columns.push(column);
         let complete = size == most || length <= 1e-14 * before;
         if complete || size % EVERY == 0 {
-            let slowest = slowest(&columns).ok_or_else(|| unsettled.clone())?;
-            let settled =
-                last.is_some_and(|old| (slowest - old).size() <= AGREEMENT * slowest.size());
+            let slowest = slowest(&columns, count).ok_or_else(|| unsettled.clone())?;
+            let agree =
+                |(new, old): (&Complex, &Complex)| (*new - *old).size() <= AGREEMENT * new.size();
+            let settled = !last.is_empty()
+                && slowest.len() == last.len()
+                && slowest.iter().zip(&last).all(agree);
             // All directions there are, or no new one: the projection is the operator itself.
             if settled || (complete && (length <= 1e-14 * before || most < MOST_DIRECTIONS)) {
-                let turning = slowest.im.abs();
-                let swings = turning > AGREEMENT * slowest.size();
-                return Ok(SlowMode {
-                    rate: slowest.re,
-                    turning: if swings { turning } else { 0.0 },
-                });
+                return Ok(slowest.into_iter().map(mode).collect());
             }
-            last = Some(slowest);
+            last = slowest;
         }
         basis.push(next);
     }
     Err(unsettled)
 }
 
-fn slowest(columns: &[Vec<f64>]) -> Option<Complex> {
+fn mode(at: Complex) -> SlowMode {
+    let turning = at.im.abs();
+    let swings = turning > AGREEMENT * at.size();
+    SlowMode { rate: at.re, turning: if swings { turning } else { 0.0 } }
+}
+
+/// One: the largest real part among those near 0. Several: those nearest to 0.
+fn slowest(columns: &[Vec<f64>], count: usize) -> Option<Vec<Complex>> {
     let size = columns.len();
     let mut matrix = vec![vec![Complex::default(); size]; size];
     for (j, column) in columns.iter().enumerate() {
@@ -136,12 +157,18 @@ fn slowest(columns: &[Vec<f64>]) -> Option<Complex> {
     }
     let inverses = eigenvalues(matrix)?;
     let largest = inverses.iter().map(|z| z.size()).fold(0.0, f64::max);
-    inverses
-        .into_iter()
-        .filter(|z| z.size() >= 0.2 * largest && z.size() > 0.0)
-        .map(|z| Complex::new(1.0, 0.0) / z)
-        .filter(|z| z.re < 0.0)
-        .max_by(|a, b| a.re.total_cmp(&b.re).then(a.im.total_cmp(&b.im)))
+    let near = if count > 1 { 0.0 } else { 0.2 };
+    let kept = inverses.into_iter().filter(|z| z.size() >= near * largest && z.size() > 0.0);
+    let modes = kept.map(|z| Complex::new(1.0, 0.0) / z).filter(|z| z.re < 0.0);
+    if count == 1 {
+        let first = modes.max_by(|a, b| a.re.total_cmp(&b.re).then(a.im.total_cmp(&b.im)))?;
+        return Some(vec![first]);
+    }
+    // Of a pair that swings, one.
+    let mut modes: Vec<Complex> = modes.filter(|z| z.im >= 0.0).collect();
+    modes.sort_by(|a, b| a.size().total_cmp(&b.size()));
+    modes.truncate(count);
+    (!modes.is_empty()).then_some(modes)
 }
 
 fn norm(x: &[f64], weights: &[f64]) -> f64 {

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use super::routing::Routing;
 
-/// All services, grouped into the strongly connected parts of the routing, callers first.
+/// All services, grouped into the strongly connected parts of the routing, callers first; within
+/// a part, too, a service comes after its callers as far as that can be, so that a round of the
+/// iteration in place carries most of its news.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Order {
     pub(super) nodes: Vec<u32>,
@@ -32,6 +34,9 @@ impl Order {
         let mut index = vec![NEW; routing.nodes()];
         let mut low = vec![0_u32; routing.nodes()];
         let mut waiting = vec![false; routing.nodes()];
+        // When all callers of a service that were new at its turn had been done.
+        let mut finished = vec![0_u32; routing.nodes()];
+        let mut done = 0;
         let (mut stack, mut path): (Vec<u32>, Vec<(u32, usize)>) = (Vec::new(), Vec::new());
         let mut order = Self { nodes: Vec::with_capacity(members.len()), ends: Vec::new() };
         let mut count = 0;
@@ -61,10 +66,13 @@ impl Order {
                     continue;
                 }
                 path.pop();
+                finished[v] = done;
+                done += 1;
                 if let Some(&(above, _)) = path.last() {
                     low[above as usize] = low[above as usize].min(low[v]);
                 }
                 if low[v] == index[v] {
+                    let begin = order.nodes.len();
                     while let Some(member) = stack.pop() {
                         waiting[member as usize] = false;
                         order.nodes.push(member);
@@ -72,6 +80,7 @@ impl Order {
                             break;
                         }
                     }
+                    order.nodes[begin..].sort_unstable_by_key(|&node| finished[node as usize]);
                     order.ends.push(order.nodes.len());
                 }
             }

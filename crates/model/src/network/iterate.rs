@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::dag::is_loop;
 use super::{Network, Solution, unique};
-use crate::node::{Node, NodeModel as _, Rejection};
+use crate::node::{Near, Node, NodeModel as _, Rejection};
 
 /// How a loop is iterated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +37,9 @@ impl Default for Options {
 
 /// Rounds after which an iteration in place must have come closer.
 const PATIENCE: usize = 64;
+/// A round in place that moves rates by less than this part of the largest is followed by an exact
+/// one; only after such a one can a loop be at rest.
+const ROUGH: f64 = 1e-8;
 
 pub(super) fn solve(network: &Network, options: &Options, start: Option<&[f64]>) -> Solution {
     let (routing, cells) = (&network.routing, network.entry.len());
@@ -52,6 +55,7 @@ pub(super) fn solve(network: &Network, options: &Options, start: Option<&[f64]>)
         outgoing: vec![0.0; cells].into(),
         rejection: vec![Rejection::NONE; network.nodes.len()].into(),
         due: vec![0.0; routing.classes()].into(),
+        step: Near::EXACT,
     };
     let (mut iterations, mut converged, mut fell_back) = (0, true, false);
     let mut place = Vec::new();
@@ -179,6 +183,7 @@ impl Apart {
             outgoing: vec![0.0; self.entry.len()].into(),
             rejection: vec![Rejection::NONE; part.len()].into(),
             due: vec![0.0; self.classes].into(),
+            step: Near::EXACT,
         }
     }
 }
@@ -202,6 +207,8 @@ struct Run<'a> {
     rejection: Box<[Rejection]>,
     /// λ of the service at hand, by class.
     due: Box<[f64]>,
+    /// How exactly services answer in this round.
+    step: f64,
 }
 
 impl Run<'_> {
@@ -235,20 +242,25 @@ impl Run<'_> {
         let cells = self.cells(node);
         let (rates, limits) = (&self.incoming[cells.clone()], &self.limits[cells.clone()]);
         let model = &self.nodes[node];
-        let at = model.rejection_near(rates, limits, self.rejection[node]);
+        let near = Near { rejection: self.rejection[node], step: self.step };
+        let at = model.rejection_near(rates, limits, near);
         self.rejection[node] = at;
         for ((out, rate), limit) in self.outgoing[cells].iter_mut().zip(rates).zip(limits) {
             *out = rate * model.served(at, *limit);
         }
     }
 
-    fn in_place(&mut self) -> f64 {
+    /// While rates still move by much, services answer as exactly as makes no difference to that.
+    fn in_place(&mut self, last: f64) -> f64 {
         let mut moved = 0.0_f64;
+        let rough = self.step > Near::EXACT;
+        // What remains is the square of a step: a thousandth of what moves.
+        self.step = if last > ROUGH { (1e-3 * last).sqrt().min(1e-2) } else { Near::EXACT };
         for node in 0..self.nodes.len() {
             let change = self.receive(node);
             // A service whose input stands still to the last digit has nothing new to say. What
             // it said before the first round is 0, which is right for an input of 0.
-            if change > 0.0 {
+            if change > 0.0 || rough {
                 self.respond(node);
                 moved = moved.max(change);
             }
@@ -256,7 +268,8 @@ impl Run<'_> {
         moved
     }
 
-    fn plain(&mut self) -> f64 {
+    fn plain(&mut self, _: f64) -> f64 {
+        self.step = Near::EXACT;
         let moved = (0..self.nodes.len()).fold(0.0_f64, |m, node| m.max(self.receive(node)));
         (0..self.nodes.len()).for_each(|node| self.respond(node));
         moved
@@ -266,14 +279,16 @@ impl Run<'_> {
         &mut self,
         options: &Options,
         patience: Option<usize>,
-        round: fn(&mut Self) -> f64,
+        round: fn(&mut Self, f64) -> f64,
     ) -> End {
-        let (mut best, mut since) = (f64::INFINITY, 0);
+        let (mut best, mut since, mut last) = (f64::INFINITY, 0, 1.0);
         for rounds in 1..=options.rounds {
-            let moved = round(self);
-            if moved <= options.tolerance * self.largest() {
+            let moved = round(self, last);
+            let largest = self.largest();
+            if moved <= options.tolerance * largest && self.step <= Near::EXACT {
                 return End { rounds, rested: true };
             }
+            last = if largest > 0.0 { moved / largest } else { 0.0 };
             since += 1;
             if moved < best {
                 (best, since) = (moved, 0);

@@ -206,10 +206,41 @@ fn uniqueness_names_the_condition_that_holds() {
     assert_eq!(with(1, 0.9, None), Uniqueness::SharedRouting);
     assert_eq!(with(2, 0.9, None), Uniqueness::SharedRouting);
     assert_eq!(with(2, 1.1, apart), Uniqueness::NotGuaranteed);
-    assert_eq!(with(2, 0.9, apart), Uniqueness::SmallRows);
-    assert_eq!(with(3, 0.45, None), Uniqueness::SmallRows);
+    assert_eq!(with(2, 0.9, apart), Uniqueness::SmallColumns);
+    assert_eq!(with(3, 0.45, None), Uniqueness::SmallColumns);
     assert_eq!(with(3, 0.5, None), Uniqueness::NotGuaranteed);
     assert_eq!(with(2, 0.0, apart), Uniqueness::NoLoop);
+}
+
+/// Class 0 goes from service 0 to service 1 and stays there for three visits, class 1 the other way
+/// round; each retries twelve times where it stays, and never where it enters. If service 0 is
+/// full, class 0 is lost at its door and leaves room at service 1 for class 1, which fills
+/// service 0. By symmetry there is the same with the services changed over. No service passes on
+/// more than 0.7 of a request; but 1.36 come to each for one that is passed on.
+#[test]
+fn small_rows_do_not_make_a_solution_the_only_one() {
+    let edge = |from, to, class, share| Edge { from, to, class: Some(class), share };
+    let edges = [edge(0, 1, 0, 0.7), edge(1, 1, 0, 0.66), edge(1, 0, 1, 0.7), edge(0, 0, 1, 0.66)];
+    let routing = Routing::try_new(2, 2, &edges).unwrap();
+    assert!((0..2).all(|i| (0..2).all(|p| routing.row_sum(i, p) <= 0.7)));
+    let entry = vec![60.0, 0.0, 0.0, 60.0];
+    let network = Network::try_new(routing, vec![fluid(100.0); 2], entry, vec![0, 12, 12, 0]);
+    let network = network.unwrap();
+    let options = Options::default();
+    let found = network.solve(&options);
+    let [a0, b0, a1, b1] = found.rates() else { panic!("{found:?}") };
+    let other = network.solve_from(&[*b1, *a1, *b0, *a0], &options).unwrap();
+    for (solution, full) in [(&found, 0), (&other, 1)] {
+        assert!(solution.converged && solution.residual < 1e-11, "{solution:?}");
+        assert_eq!(solution.uniqueness, Uniqueness::NotGuaranteed);
+        assert_eq!(solution.rejection(1 - full).probability(), 0.0);
+        let s = solution.rejection(full).probability();
+        // What it serves is its capacity: 60 (1 - s) of one class, and of the other, which comes
+        // 0.7 × 60 from the door and 0.66 of what it served, o = (42 + 0.66 o) (1 - s¹³).
+        let u = 1.0 - s.powi(13);
+        let o = 42.0 * u / (1.0 - 0.66 * u);
+        assert!((60.0 * (1.0 - s) + o - 100.0).abs() < 1e-6, "{s}");
+    }
 }
 
 #[test]

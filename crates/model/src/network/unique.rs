@@ -11,12 +11,15 @@ pub enum Uniqueness {
     NoLoop,
     /// At most two classes that take the same routes, and a spectral radius below 1.
     SharedRouting,
-    /// ‖F‖∞ < 1/(P-1): what any service passes on to its loop, in any of the P classes.
-    SmallRows,
+    /// Σ_j F^p_(j,i) < 1/(P-1) for every service i of the loop, in each of the P classes: what
+    /// comes to it from its loop if each caller passes on one request. The ‖F‖∞ of the source is
+    /// that of the map from what services pass on to what they get, λ = γ + Fᵀo, whose rows are the
+    /// columns of F: the change of o with λ is at most P-1 in that norm. (Small rows of F do not
+    /// do: a test has two solutions where they add up to 0.7.)
+    SmallColumns,
     /// None of the known conditions holds. That does not mean that there are several: about 60
-    /// million published searches found none. But there can be: `cargo xtask uniqueness` finds
-    /// networks with two, down to two services and two classes, where a service calls several
-    /// (rows of the routing that add up to more than 1).
+    /// million published searches found none. But there can be: two services and two classes are
+    /// enough, also in a routing matrix, in which a request takes one next step.
     NotGuaranteed,
 }
 
@@ -40,12 +43,12 @@ pub(super) fn of(network: &Network) -> Uniqueness {
         }
         #[allow(clippy::cast_precision_loss, reason = "a number of classes")]
         let bound = 1.0 / (classes as f64 - 1.0);
-        let row = |node: usize, p: usize| -> f64 {
-            let inside = routing.callees(node).filter(|(to, _)| part_of[*to] == n);
+        let column = |node: usize, p: usize| -> f64 {
+            let inside = routing.callers(node).filter(|(from, _)| part_of[*from] == n);
             inside.map(|(_, share)| share[p]).sum()
         };
-        let small = part.iter().all(|&node| (0..classes).all(|p| row(node as usize, p) < bound));
-        let reason = if small { Uniqueness::SmallRows } else { Uniqueness::NotGuaranteed };
+        let small = part.iter().all(|&node| (0..classes).all(|p| column(node as usize, p) < bound));
+        let reason = if small { Uniqueness::SmallColumns } else { Uniqueness::NotGuaranteed };
         weakest = weakest.max(reason);
     }
     weakest

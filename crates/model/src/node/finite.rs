@@ -1,7 +1,7 @@
 //! A queue with a limit: M/M/c/K, and M/M/1/m as its case of one worker.
 
-use super::root::falling;
-use super::{NodeModel, Rejection, classes};
+use super::root::falling_near;
+use super::{Near, NodeModel, Rejection, classes};
 
 /// A service of `workers` exponential servers and room for `places` attempts, waiting ones and
 /// those in service together, that rejects what finds it full.
@@ -40,66 +40,91 @@ impl Finite {
     }
 
     /// B at a given load of Poisson arrivals, in attempts per second, retries included.
-    ///
-    /// Up to the last worker by Erlang's recursion on 1/B: I(n) = 1 + (n/a) I(n-1). Each place to
-    /// wait makes y of it 1 + y/ρ, so n of them have a closed form. It costs the number of workers.
     #[must_use]
     pub fn blocking(&self, load: f64) -> Rejection {
+        self.blocked(load).0
+    }
+
+    /// B, and how much it rises with the load.
+    ///
+    /// With a the offered load in Erlangs and r = c/a, 1/B of c workers alone is
+    /// I = Σ_j Π_(i<j) (c-i)/a, all terms positive and falling from some point on, so that it
+    /// costs at most the workers, and of very many about the root of their number. Each place to
+    /// wait makes 1 + r y of y, so n of them have a closed form. The slope comes from
+    /// dI/dr = c (1 + I (r-1)) / r², which is Erlang's dB/da = B (c/a - 1 + B).
+    pub(super) fn blocked(&self, load: f64) -> (Rejection, f64) {
         if load.is_nan() || load <= 0.0 {
-            return Rejection::NONE;
+            return (Rejection::NONE, 0.0);
         }
-        // The inverse of the utilisation, and that minus 1 without cancellation.
-        let (spare, off) = (self.capacity / load, (self.capacity - load) / load);
         if self.capacity == 0.0 || load == f64::INFINITY {
-            return Rejection::ALL;
+            return (Rejection::ALL, 0.0);
         }
+        // r, and r - 1 without cancellation.
+        let (spare, off) = (self.capacity / load, (self.capacity - load) / load);
         let workers = f64::from(self.workers);
-        let (mut before, mut full) = (1.0, 1.0);
-        for n in 1..=self.workers {
-            before = full;
-            full = 1.0 + f64::from(n) / workers * spare * before;
-            if full == f64::INFINITY {
-                return Rejection::NONE;
-            }
-        }
+        let more = self.more(spare);
+        let full = 1.0 + more;
+        let full_slope = workers * (1.0 + full * off) / (spare * spare);
         let waiting = self.places - u64::from(self.workers);
-        if waiting > 0 {
-            before = Self::with_waiting(full, waiting - 1, spare, off);
-            full = Self::with_waiting(full, waiting, spare, off);
+        // 1/B - 1 with all places, and its derivative by r.
+        let (odds, slope) = if waiting == 0 {
+            (more, full_slope)
+        } else {
+            #[allow(clippy::cast_precision_loss, reason = "places beyond 2^53 change no digit")]
+            let n = (waiting - 1) as f64;
+            // r^n - 1, exact where the service is as good as at capacity; Σ_(i<n) r^i.
+            let grown = libm::expm1(n * libm::log1p(off));
+            let (power, sum) = (1.0 + grown, if off == 0.0 { n } else { grown / off });
+            let before = power * full + sum;
+            let sum_slope = if (n * off).abs() < 1e-4 {
+                0.5 * n * (n - 1.0)
+            } else {
+                (n * power / spare - sum) / off
+            };
+            let before_slope = power * (n * full / spare + full_slope) + sum_slope;
+            (spare * before, before + spare * before_slope)
+        };
+        if odds == f64::INFINITY {
+            return (Rejection::NONE, 0.0);
         }
-        if full == f64::INFINITY || before == f64::INFINITY {
-            return Rejection::NONE;
-        }
-        let (rejected, accepted) = (1.0 / full, spare * before / full);
-        if rejected < accepted {
+        let (rejected, accepted) = (1.0 / (1.0 + odds), odds / (1.0 + odds));
+        let at = if rejected < accepted {
             Rejection::from_rejected(rejected)
         } else {
             Rejection::from_accepted(accepted)
-        }
+        };
+        (at, rejected * (rejected * slope) * spare / load)
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "places beyond 2^53 change no digit")]
-    fn with_waiting(full: f64, waiting: u64, spare: f64, off: f64) -> f64 {
-        let n = waiting as f64;
-        if waiting < 8 {
-            return (0..waiting).fold(full, |y, _| 1.0 + spare * y);
+    /// 1/B - 1 of the workers alone.
+    fn more(&self, spare: f64) -> f64 {
+        let (mut left, inverse) = (f64::from(self.workers), spare / f64::from(self.workers));
+        let (mut term, mut sum) = (1.0, 0.0);
+        for _ in 0..self.workers {
+            let ratio = left * inverse;
+            term *= ratio;
+            sum += term;
+            left -= 1.0;
+            // What is left is less than a geometric series of this ratio.
+            if term * ratio <= 1e-17 * sum * (1.0 - ratio) || sum == f64::INFINITY {
+                break;
+            }
         }
-        if off == 0.0 {
-            return full + n;
-        }
-        // spare^n - 1, exact where the service is as good as at capacity.
-        let grown = libm::expm1(n * libm::log1p(off));
-        full + grown * full + grown / off
+        sum
     }
 
     /// s̄ with every rate multiplied by `scale`.
-    pub(super) fn scaled(&self, rates: &[f64], limits: &[u32], scale: f64) -> Rejection {
+    ///
+    /// Newton's steps on B - s̄ from `near`, which knows the answer of a load nearby; bracketing
+    /// where they leave the bracket.
+    pub(super) fn scaled(
+        &self,
+        rates: &[f64],
+        limits: &[u32],
+        scale: f64,
+        near: Near,
+    ) -> Rejection {
         let total = scale * classes(rates, limits).map(|(rate, _)| rate).sum::<f64>();
-        let blocked = |at: Rejection| {
-            let load: f64 =
-                classes(rates, limits).map(|(rate, limit)| rate * at.attempts(limit)).sum();
-            self.blocking(scale * load)
-        };
         if total <= 0.0 {
             return Rejection::NONE;
         }
@@ -108,19 +133,52 @@ impl Finite {
         }
         // Sought on the side where the answer is small, and so has all its digits.
         if total <= self.capacity {
-            Rejection::from_rejected(falling(0.0, 1.0, |s| {
-                blocked(Rejection::from_rejected(s)).probability() - s
+            Rejection::from_rejected(falling_near(near.rejection.probability(), near.step, |s| {
+                let (blocked, slope) =
+                    self.answer(rates, limits, scale, Rejection::from_rejected(s));
+                (blocked.probability() - s, slope - 1.0)
             }))
         } else {
-            Rejection::from_accepted(falling(0.0, 1.0, |u| {
-                blocked(Rejection::from_accepted(u)).accepted() - u
+            // No more is accepted than if nobody retried and no worker ever waited.
+            let start = near.rejection.accepted().min(self.capacity / total);
+            Rejection::from_accepted(falling_near(start, near.step, |u| {
+                let (blocked, slope) =
+                    self.answer(rates, limits, scale, Rejection::from_accepted(u));
+                (blocked.accepted() - u, slope - 1.0)
             }))
         }
+    }
+
+    /// B of the load that comes where an attempt is rejected as `at` says, and its slope by s̄.
+    fn answer(&self, rates: &[f64], limits: &[u32], scale: f64, at: Rejection) -> (Rejection, f64) {
+        let (mut load, mut rise) = (0.0, 0.0);
+        for (rate, limit) in classes(rates, limits) {
+            let (attempts, more) = at.attempts_and_slope(limit);
+            load += rate * attempts;
+            rise += rate * more;
+        }
+        let (blocked, slope) = self.blocked(scale * load);
+        (blocked, slope * scale * rise)
+    }
+
+    /// Whether s̄ with every rate multiplied by `scale` is above what `at` says.
+    pub(super) fn rejects_more(
+        &self,
+        rates: &[f64],
+        limits: &[u32],
+        scale: f64,
+        at: Rejection,
+    ) -> bool {
+        self.answer(rates, limits, scale, at).0.probability() > at.probability()
     }
 }
 
 impl NodeModel for Finite {
     fn rejection(&self, rates: &[f64], limits: &[u32]) -> Rejection {
-        self.scaled(rates, limits, 1.0)
+        self.scaled(rates, limits, 1.0, Near::exact(Rejection::NONE))
+    }
+
+    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Near) -> Rejection {
+        self.scaled(rates, limits, 1.0, near)
     }
 }

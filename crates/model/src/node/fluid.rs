@@ -1,6 +1,6 @@
 //! The fluid model: a service accepts what it can do, and rejects exactly the rest.
 
-use super::{NodeModel, Rejection, classes};
+use super::{Near, NodeModel, Rejection, classes};
 
 /// A service that accepts `capacity` attempts per second and rejects the others.
 ///
@@ -29,7 +29,7 @@ impl Fluid {
     /// Newton's steps on Σλ g(u) - μ with u = 1 - s̄. The sum rises and is concave in u, so a step
     /// from the left of the root never passes it, and one from the right lands left of it. The
     /// bracket is for rounding only.
-    fn solve(&self, rates: &[f64], limits: &[u32], near: Option<Rejection>) -> Rejection {
+    fn solve(&self, rates: &[f64], limits: &[u32], near: Option<Near>) -> Rejection {
         let (mut total, mut most) = (0.0, 0.0);
         for (rate, limit) in classes(rates, limits) {
             total += rate;
@@ -43,7 +43,8 @@ impl Fluid {
         }
         // What is accepted when every request makes all its attempts, and when none retries.
         let (mut low, mut high) = (self.capacity / most, self.capacity / total);
-        let mut u = near.map_or(low, |near| near.accepted().clamp(low, high));
+        let mut u = near.map_or(low, |near| near.rejection.accepted().clamp(low, high));
+        let last = near.map_or(Near::EXACT, |near| near.step);
         for _ in 0..200 {
             let at = Rejection::from_accepted(u);
             let (mut excess, mut slope) = (-self.capacity, 0.0);
@@ -66,7 +67,7 @@ impl Fluid {
             let moved = (next - u).abs();
             u = next;
             // The next step would be about the square of this one.
-            if moved <= 1e-11 * u {
+            if moved <= last * u {
                 break;
             }
         }
@@ -79,7 +80,7 @@ impl NodeModel for Fluid {
         self.solve(rates, limits, None)
     }
 
-    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Rejection) -> Rejection {
+    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Near) -> Rejection {
         self.solve(rates, limits, Some(near))
     }
 }

@@ -1,6 +1,6 @@
 //! The mixed model: the queue where it matters, the fluid where it does not.
 
-use super::{Finite, Fluid, NodeModel, Rejection, classes};
+use super::{Finite, Fluid, Near, NodeModel, Rejection, classes};
 
 /// The value of the queue where Σλ_p ≤ μ; above it the larger of the fluid value and that of the
 /// queue at Σλ_p = μ with the same shares of the classes.
@@ -33,15 +33,23 @@ impl Mixed {
 
 impl NodeModel for Mixed {
     fn rejection(&self, rates: &[f64], limits: &[u32]) -> Rejection {
+        self.rejection_near(rates, limits, Near::exact(Rejection::NONE))
+    }
+
+    fn rejection_near(&self, rates: &[f64], limits: &[u32], near: Near) -> Rejection {
         let total: f64 = classes(rates, limits).map(|(rate, _)| rate).sum();
         if total <= self.capacity() {
-            return self.queue.rejection(rates, limits);
+            return self.queue.rejection_near(rates, limits, near);
         }
-        let fluid = self.fluid.rejection(rates, limits);
+        let fluid = self.fluid.rejection_near(rates, limits, near);
         if fluid == Rejection::ALL {
             return fluid;
         }
-        let full = self.queue.scaled(rates, limits, self.capacity() / total);
-        if full.probability() > fluid.probability() { full } else { fluid }
+        let scale = self.capacity() / total;
+        if self.queue.rejects_more(rates, limits, scale, fluid) {
+            self.queue.scaled(rates, limits, scale, near)
+        } else {
+            fluid
+        }
     }
 }

@@ -96,6 +96,54 @@ fn blocking_agrees_with_the_formula_and_with_erlang() {
     assert!((swamped / 1e-12 - 1.0).abs() < 1e-12, "{swamped}");
 }
 
+/// Erlang's recursion upwards, which costs all workers, beside the sum that stops where it may.
+#[test]
+fn many_workers_block_as_the_recursion_says() {
+    for workers in [1_u32, 2, 30, 1_000, 1_000_000] {
+        for load in [0.9, 0.99, 1.0, 1.01, 3.0] {
+            let c = f64::from(workers);
+            let (mut before, mut full) = (1.0, 1.0);
+            for n in 1..=workers {
+                (before, full) = (full, 1.0 + f64::from(n) / (c * load) * full);
+            }
+            let at = Finite::try_new(c, workers, workers.into()).unwrap().blocking(load * c);
+            assert!((at.probability() * full - 1.0).abs() < 1e-9 || full == f64::INFINITY);
+            if full < f64::INFINITY {
+                assert!((at.accepted() * load * full / before - 1.0).abs() < 1e-9);
+            } else {
+                assert_eq!(at, Rejection::NONE);
+            }
+        }
+    }
+    // So many that the recursion would take seconds.
+    let many = Finite::try_new(4e9, 4_000_000_000, 4_000_000_000).unwrap().blocking(4e9);
+    let expected = 1.0 / ((2e9 * std::f64::consts::PI).sqrt() + 2.0 / 3.0);
+    assert!((many.probability() / expected - 1.0).abs() < 1e-7);
+}
+
+/// The slopes that Newton's steps take, beside differences.
+#[test]
+fn slopes_are_those_of_the_curves() {
+    for (workers, places) in [(1, 1), (1, 20), (7, 7), (7, 30), (64, 90)] {
+        let queue = Finite::try_new(5.0, workers, places).unwrap();
+        for load in [1.0, 4.0, 4.999, 5.0, 5.001, 6.0, 50.0] {
+            let by = 1e-6 * load;
+            let (up, down) = (queue.blocking(load + by), queue.blocking(load - by));
+            let slope = (up.probability() - down.probability()) / (2.0 * by);
+            let found = queue.blocked(load).1;
+            assert!((found - slope).abs() <= 1e-4 * slope + 1e-9, "{found} for {slope}");
+        }
+    }
+    for s in [0.001, 0.3, 0.9, 0.999] {
+        for limit in [1, 2, 5, 40] {
+            let at = |s: f64| Rejection::from_rejected(s).attempts(limit);
+            let slope = (at(s + 1e-7) - at(s - 1e-7)) / 2e-7;
+            let found = Rejection::from_rejected(s).attempts_and_slope(limit).1;
+            assert!((found / slope - 1.0).abs() < 1e-5, "{found} for {slope}");
+        }
+    }
+}
+
 #[test]
 fn the_fluid_error_is_largest_at_capacity_and_at_most_one_over_places_plus_one() {
     for m in [1_u64, 5, 20, 100] {

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use damper_control::Outcome;
+use damper_control::{Budget, Outcome};
 use damper_system::System;
-use damper_system::model::{Caller, OnAbandon, Policy, ServiceId, Step, Target, Work};
+use damper_system::model::{
+    Caller, OnAbandon, Policy, RequestType, ServiceId, Spec, Step, Target, Work,
+};
 
 use super::Solved;
 use crate::hidden::{Bound, Path, Service, Waste};
@@ -18,23 +20,27 @@ pub(super) fn fill(system: &System, solved: &mut Solved) {
             "hidden capacity has no closed form over a routing matrix; write call trees, or simulate"
                 .to_owned(),
         );
+        // A hop retries nothing but its own callee's rejection, so that nothing multiplies.
+        for edge in &system.policies.edges {
+            let tries = bound(&edge.policy, &[Outcome::Rejected]).attempts();
+            let service = &mut solved.services[system.server_of(edge.target).0 as usize];
+            service.worst_amplification = service.worst_amplification.max(tries);
+        }
         return;
     };
-    let mut ways = Ways { system, paths: HashMap::new(), count: 0 };
-    let total = system.total_load();
-    for kind in types {
-        let share: f64 =
-            kind.share.iter().zip(&system.load).map(|(s, l)| s * l.mean()).sum::<f64>() / total;
-        ways.steps(Caller::Client, &kind.steps, share, &[], 1.0, None);
-    }
+    let mut ways = Ways::of(system, types);
     if ways.count >= MOST {
         solved
             .notes
             .push("there are too many ways to follow for hidden capacity; simulate".to_owned());
         return;
     }
-    let minimum = |kind: &str| ["deposit", "finagle", "tower", "linkerd"].contains(&kind);
-    if system.policies.edges.iter().any(|e| minimum(e.policy.budget.kind)) {
+    // Their parameters are a percentage, the minimum, and a time.
+    let minimum = |budget: &Spec<Budget>| {
+        ["deposit", "finagle", "tower", "linkerd"].contains(&budget.kind)
+            && budget.parameters.get(1).is_some_and(|least| *least > 0.0)
+    };
+    if system.policies.edges.iter().any(|e| minimum(&e.policy.budget)) {
         solved.notes.push(
             "a budget's minimum per second is not in the closed form: it lowers hidden capacity by about that much"
                 .to_owned(),
@@ -70,6 +76,14 @@ pub(super) fn fill(system: &System, solved: &mut Solved) {
     }
 }
 
+/// How one service is called: calls per request that enters the system if nobody retried, and the
+/// shortest time in seconds that a caller waits. `None`: nobody calls it, or they wait for ever.
+pub(super) fn demand(system: &System, service: usize) -> Option<(f64, f64)> {
+    let Work::Requests(types) = &system.work else { return None };
+    let way = Ways::of(system, types).paths.remove(&service)?;
+    Some((way.paths.iter().map(|path| path.visits).sum(), way.timeout?))
+}
+
 struct Ways<'a> {
     system: &'a System,
     /// Ways to each service, and the shortest timeout of its callers in seconds; `None`: they
@@ -87,7 +101,18 @@ struct Way {
     worst: Vec<(f64, f64)>,
 }
 
-impl Ways<'_> {
+impl<'a> Ways<'a> {
+    fn of(system: &'a System, types: &[RequestType]) -> Self {
+        let mut ways = Self { system, paths: HashMap::new(), count: 0 };
+        let total = system.total_load();
+        for kind in types {
+            let share: f64 =
+                kind.share.iter().zip(&system.load).map(|(s, l)| s * l.mean()).sum::<f64>() / total;
+            ways.steps(Caller::Client, &kind.steps, share, &[], 1.0, None);
+        }
+        ways
+    }
+
     fn steps(
         &mut self,
         caller: Caller,
@@ -111,7 +136,14 @@ impl Ways<'_> {
             let visits = visits * call.chance * f64::from(call.times.max(1)) * miss;
             let mut calls = calls.to_vec();
             calls.push(bound(&policy, &[Outcome::TimedOut]));
-            let tries = tries * bound(&policy, &FAILURES).attempts();
+            let here = tries * bound(&policy, &FAILURES).attempts();
+            // What the callee itself ends happens before it calls anybody: only a retry of what
+            // ended further down, or of what took too long, repeats the calls below.
+            let below = match policy.timeout {
+                Some(_) => &[Outcome::FailedBelow, Outcome::TimedOut][..],
+                None => &[Outcome::FailedBelow][..],
+            };
+            let tries = tries * bound(&policy, below).attempts();
             let own = policy
                 .timeout
                 .filter(|_| !policy.deadline_travels)
@@ -122,7 +154,7 @@ impl Ways<'_> {
             };
             let entry = self.paths.entry(server.0 as usize).or_default();
             entry.paths.push(Path { visits, calls: calls.clone() });
-            entry.worst.push((visits, tries));
+            entry.worst.push((visits, here));
             entry.timeout = match (entry.timeout, patience) {
                 (Some(a), Some(b)) => Some(f64::min(a, b)),
                 (a, b) => a.or(b),

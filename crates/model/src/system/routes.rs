@@ -1,12 +1,17 @@
 //! A routing matrix as a network.
 
 use damper_system::System;
-use damper_system::model::{Caller, Routes, ServiceId, Target};
+use damper_system::model::{Caller, Routes};
 
 use super::{ClassSolved, ServiceSolved, SolveError, Solved, nodes};
 use crate::network::{Edge, Network, Options, Routing};
 
 pub(super) fn solve(system: &System, routes: &Routes) -> Result<Solved, SolveError> {
+    of_network(system, &network(system, routes)?)
+}
+
+/// The matrix with the file's services, load and limits.
+pub(super) fn network(system: &System, routes: &Routes) -> Result<Network, SolveError> {
     let (n, classes) = (system.services.len(), system.classes.len());
     let mut edges = Vec::new();
     for (class, rows) in routes.rows.iter().enumerate() {
@@ -19,16 +24,29 @@ pub(super) fn solve(system: &System, routes: &Routes) -> Result<Solved, SolveErr
             }));
         }
     }
-    let routing = Routing::try_new(n, classes, &edges)?;
     let mut entry = vec![0.0; n * classes];
     for (class, row) in routes.entry.iter().enumerate() {
         for (to, share) in row {
             entry[to.0 as usize * classes + class] += system.load[class].mean() * share;
         }
     }
-    let (limits, differs) = limits(system);
+    of_edges(system, &edges, entry)
+}
+
+/// A network of the file's services and limits over any routes.
+pub(super) fn of_edges(
+    system: &System,
+    edges: &[Edge],
+    entry: Vec<f64>,
+) -> Result<Network, SolveError> {
+    let routing = Routing::try_new(system.services.len(), system.classes.len(), edges)?;
     let services = system.services.iter().map(nodes::of).collect();
-    let network = Network::try_new(routing, services, entry, limits)?;
+    Ok(Network::try_new(routing, services, entry, limits(system).0)?)
+}
+
+/// What such a network settles at.
+pub(super) fn of_network(system: &System, network: &Network) -> Result<Solved, SolveError> {
+    let (n, classes) = (system.services.len(), system.classes.len());
     let options = Options::default();
     let solution = network.solve(&options);
     let floor = network.floor(&options);
@@ -47,6 +65,7 @@ pub(super) fn solve(system: &System, routes: &Routes) -> Result<Solved, SolveErr
         residual: solution.residual,
         converged: solution.converged,
         notes: Vec::new(),
+        as_routes: None,
     };
     for class in 0..classes {
         let completion = network.completed(&solution, class, &options)?;
@@ -54,7 +73,7 @@ pub(super) fn solve(system: &System, routes: &Routes) -> Result<Solved, SolveErr
     }
     for i in 0..n {
         let attempts: Vec<f64> =
-            (0..classes).map(|class| solution.attempts(&network, i, class)).collect();
+            (0..classes).map(|class| solution.attempts(network, i, class)).collect();
         let least: f64 = (0..classes).map(|class| floor.incoming(i, class)).sum();
         let all: f64 = attempts.iter().sum();
         let rejection = solution.rejection(i);
@@ -68,7 +87,7 @@ pub(super) fn solve(system: &System, routes: &Routes) -> Result<Solved, SolveErr
             hidden_rps: None,
         });
     }
-    if differs {
+    if limits(system).1 {
         solved.notes.push(
             "callers of one service have different limits; the model takes the largest".to_owned(),
         );
@@ -87,8 +106,8 @@ fn limits(system: &System) -> (Vec<u32>, bool) {
     let mut limits = vec![0; system.services.len() * classes];
     let mut differs = false;
     for s in 0..system.services.len() {
-        let target = Target::Service(ServiceId(s as u32));
-        let into = system.policies.edges.iter().filter(|e| e.target == target);
+        let into =
+            system.policies.edges.iter().filter(|e| system.server_of(e.target).0 as usize == s);
         for (n, edge) in into.enumerate() {
             for class in 0..classes {
                 let on = edge.policy.retry.on.contains(damper_control::Outcome::Rejected);

@@ -1,4 +1,6 @@
+mod bad;
 mod examples;
+mod readings;
 
 use damper_system::SystemFile;
 
@@ -97,6 +99,25 @@ fn hidden_capacity_in_closed_form() {
     let layers = example("five-layers.yaml", &[]);
     let worst = layers.services.iter().map(|s| s.worst_amplification).fold(0.0, f64::max);
     near(worst, 243.0, 1e-9);
+}
+
+/// Six attempts for each that gets there, and no more: who retries only what his own callee
+/// rejects repeats nothing further down. With `downstream` it is 6 × 6 × 6 again.
+#[test]
+fn rejections_do_not_multiply() {
+    let hotel = "hotel-reservation.yaml";
+    let worst = |set: &[&str]| {
+        let solved = example(hotel, set);
+        solved.services.iter().map(|s| s.worst_amplification).fold(0.0, f64::max)
+    };
+    near(worst(&[]), 6.0, 1e-9);
+    near(worst(&["policies.default.retry.on=[rejected, downstream]"]), 216.0, 1e-9);
+    // Without a timeout no call can time out, with one it can.
+    near(worst(&["policies.default.retry.on=[rejected, timeout]"]), 6.0, 1e-9);
+    let timed = ["policies.default.retry.on=[rejected, timeout]", "policies.default.timeout=1s"];
+    near(worst(&timed), 216.0, 1e-9);
+    let routes = example("hotel-reservation-routes.yaml", &[]);
+    assert!(routes.services.iter().all(|s| s.worst_amplification == 6.0), "{routes:?}");
 }
 
 #[test]
@@ -206,4 +227,24 @@ requests: {r: {calls: [db]}}
 ",
     );
     assert!(over.notes.iter().any(|n| n.contains("200 %")), "{:?}", over.notes);
+}
+
+/// A loop that nobody enters loses nothing; the rest is solved, and the loop is said.
+#[test]
+fn a_loop_without_loss_loses_a_billionth_and_that_is_said() {
+    let text = |back: &str| {
+        format!(
+            "
+damper: 1
+services: {{db: {{rate_limit: 50/s}}, a: {{}}, b: {{}}}}
+load: 100/s
+routes: {{all: {{entry: {{db: 100%}}, a: {{b: 100%}}, b: {{a: {back}}}}}}}
+"
+        )
+    };
+    let lossless = solved(&text("100%"));
+    assert!(lossless.notes.iter().any(|n| n.contains("a billionth")), "{:?}", lossless.notes);
+    near(lossless.classes[0].rejection, 0.5, 1e-12);
+    let loses = solved(&text("99%"));
+    assert!(!loses.notes.iter().any(|n| n.contains("a billionth")), "{:?}", loses.notes);
 }

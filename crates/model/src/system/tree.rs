@@ -12,13 +12,14 @@ use damper_control::Outcome;
 use damper_system::System;
 use damper_system::model::{Call, Caller, RequestType, Step, Target};
 
-use super::{ClassSolved, ServiceSolved, Solved, nodes};
+use super::{ClassSolved, ServiceSolved, Solved, depends, nodes};
 use crate::network::Uniqueness;
+use crate::node::root;
 
-/// Rounds over all services, and halvings within one.
+/// Rounds over all services.
 const ROUNDS: usize = 2_000;
-const HALVINGS: usize = 60;
-const TOLERANCE: f64 = 1e-12;
+/// How far s̄ of any service may move in the last round.
+pub(super) const TOLERANCE: f64 = 1e-12;
 
 /// What the trees come to at given rejections.
 #[derive(Clone, Debug)]
@@ -31,17 +32,7 @@ struct Flow {
 
 pub(super) fn solve(system: &System, types: &[RequestType]) -> Solved {
     let n = system.services.len();
-    let mut s = vec![0.0; n];
-    let (mut rounds, mut moved) = (0, f64::INFINITY);
-    while moved > TOLERANCE && rounds < ROUNDS {
-        rounds += 1;
-        moved = 0.0;
-        for i in 0..n {
-            let now = settle(system, types, &mut s, i);
-            moved = f64::max(moved, (now - s[i]).abs());
-            s[i] = now;
-        }
-    }
+    let Rest { s, rounds, moved } = rest(system, types, vec![0.0; n]);
     let flow = flow(system, types, &s);
     let healthy = flow_of(system, types, &vec![0.0; n], true);
     let sum = |rows: &[f64]| rows.iter().sum::<f64>();
@@ -82,38 +73,71 @@ pub(super) fn solve(system: &System, types: &[RequestType]) -> Solved {
         floor_calls_per_request: calls(&healthy),
         hidden_rps: None,
         weakest: None,
-        // The services of a tree are not numbered in an order that makes one pass enough, and no
-        // published condition covers retries from above.
-        unique: if rounds <= 2 { Uniqueness::NoLoop } else { Uniqueness::NotGuaranteed },
+        // No published condition covers retries from above.
+        unique: if depends::on_themselves(system, types) {
+            Uniqueness::NotGuaranteed
+        } else {
+            Uniqueness::NoLoop
+        },
         iterations: rounds,
         residual,
         converged: moved <= TOLERANCE,
         notes: Vec::new(),
+        as_routes: None,
     }
+}
+
+/// Where the rounds over all services end.
+pub(super) struct Rest {
+    /// s̄ by service.
+    pub(super) s: Vec<f64>,
+    rounds: usize,
+    /// The most that an s̄ moved in the last round.
+    pub(super) moved: f64,
+}
+
+pub(super) fn rest(system: &System, types: &[RequestType], mut s: Vec<f64>) -> Rest {
+    let (mut rounds, mut moved) = (0, f64::INFINITY);
+    while moved > TOLERANCE && rounds < ROUNDS {
+        rounds += 1;
+        moved = 0.0;
+        for i in 0..s.len() {
+            let now = settle(system, types, &mut s, i);
+            moved = f64::max(moved, (now - s[i]).abs());
+            s[i] = now;
+        }
+    }
+    Rest { s, rounds, moved }
+}
+
+/// Share of the requests that complete if no service rejects.
+pub(super) fn unhurried(system: &System, types: &[RequestType]) -> f64 {
+    let flow = flow(system, types, &vec![0.0; system.services.len()]);
+    let good = flow.completion.iter().zip(&system.load).map(|(c, l)| c * l.mean());
+    good.sum::<f64>() / system.total_load()
+}
+
+/// Requests per second at which the first service is full while nothing fails.
+pub(super) fn advertised(system: &System, types: &[RequestType]) -> Option<f64> {
+    let healthy = flow_of(system, types, &vec![0.0; system.services.len()], true);
+    let limits = system.services.iter().zip(&healthy.attempts).filter_map(|(service, attempts)| {
+        let attempts: f64 = attempts.iter().sum();
+        service.capacity().filter(|_| attempts > 0.0).map(|c| c * system.total_load() / attempts)
+    });
+    limits.reduce(f64::min)
 }
 
 /// s̄ of one service where its blocking agrees with its load, all others as they are.
 fn settle(system: &System, types: &[RequestType], s: &mut [f64], i: usize) -> f64 {
     let service = &system.services[i];
     let before = s[i];
-    let mut excess = |x: f64| {
+    let found = root::falling(0.0, 1.0, |x| {
         s[i] = x;
         let attempts: f64 = flow(system, types, s).attempts[i].iter().sum();
         nodes::blocking(service, attempts) - x
-    };
-    let (mut low, mut high) = (0.0, 1.0);
-    if excess(0.0) <= 0.0 {
-        high = 0.0;
-    }
-    for _ in 0..HALVINGS {
-        if high - low <= f64::EPSILON {
-            break;
-        }
-        let middle = 0.5 * (low + high);
-        if excess(middle) > 0.0 { low = middle } else { high = middle }
-    }
+    });
     s[i] = before;
-    0.5 * (low + high)
+    found
 }
 
 fn flow(system: &System, types: &[RequestType], s: &[f64]) -> Flow {

@@ -275,6 +275,7 @@ mod tests {
             kind: kind.into(),
             capacity_rps: Some(300.0),
             amplification,
+            ..Node::default()
         };
         let graph = Graph {
             nodes: vec![node("client", "client", None), node("db", "service", Some(2.0))],

@@ -68,7 +68,10 @@ pub(crate) fn draw(node: &Node, spot: Spot) -> El {
 fn facts(node: &Node) -> String {
     let amplification = node.amplification.and_then(format::measured).map(format::times);
     let capacity = node.capacity_rps.and_then(format::measured).map(format::rate);
-    let facts: Vec<String> = amplification.into_iter().chain(capacity).collect();
+    // Where a solution is shown, how much it rejects says more than what it could serve.
+    let rejects = node.rejection.and_then(format::measured).filter(|_| capacity.is_some());
+    let second = rejects.map(|r| format!("{} rejected", format::percent(r))).or(capacity);
+    let facts: Vec<String> = amplification.into_iter().chain(second).collect();
     facts.join(" · ")
 }
 
@@ -79,6 +82,12 @@ fn says(node: &Node) -> String {
     }
     if let Some(a) = node.amplification.and_then(format::measured) {
         text.push_str(&format!(", {} the attempts without retries", format::times(a)));
+    }
+    if let Some(rate) = node.attempts_rps.and_then(format::measured) {
+        text.push_str(&format!(", {} attempts", format::rate(rate)));
+    }
+    if let Some(rejection) = node.rejection.and_then(format::measured) {
+        text.push_str(&format!(", {} of them rejected", format::percent(rejection)));
     }
     match node.capacity_rps.and_then(format::measured) {
         Some(capacity) => text.push_str(&format!(", serves {}", format::rate(capacity))),

@@ -95,7 +95,9 @@ fn legend(graph: &Indexed<'_>) -> El {
             ));
         items.push(El::new("li").child(line).text("↻ sustaining loop"));
     }
-    items.push(El::new("li").text("thicker line: more attempts"));
+    if graph.edges.iter().any(|e| e.call.attempts_rps.is_some()) {
+        items.push(El::new("li").text("thicker line: more attempts"));
+    }
     El::new("ul").class("legend").children(items)
 }
 

@@ -63,22 +63,27 @@ fn headroom_facts(result: &Headroom) -> Vec<Fact> {
 }
 
 /// A number with its name and a remark.
-struct Fact {
-    name: &'static str,
+pub(crate) struct Fact {
+    name: String,
     value: String,
     note: String,
 }
 
 impl Fact {
-    fn new(name: &'static str, value: impl Into<String>, note: impl Into<String>) -> Self {
-        Self { name, value: value.into(), note: note.into() }
+    pub(crate) fn new(
+        name: impl Into<String>,
+        value: impl Into<String>,
+        note: impl Into<String>,
+    ) -> Self {
+        Self { name: name.into(), value: value.into(), note: note.into() }
     }
 }
 
-fn row(facts: &[Fact]) -> El {
+/// Facts in a row of tiles.
+pub(crate) fn row(facts: &[Fact]) -> El {
     El::new("dl").class("facts").children(facts.iter().map(|fact| {
         El::new("div")
-            .child(El::new("dt").text(fact.name))
+            .child(El::new("dt").text(fact.name.clone()))
             .child(El::new("dd").class("value").text(fact.value.clone()))
             .child(El::new("dd").class("note").text(fact.note.clone()))
     }))

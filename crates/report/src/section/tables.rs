@@ -126,7 +126,10 @@ fn controls(run: &Simulation) -> El {
 }
 
 /// In the order that was given, then what it did not mention.
-fn ordered<'a, T>(order: &'a [String], map: &'a BTreeMap<String, T>) -> Vec<(&'a str, &'a T)> {
+pub(crate) fn ordered<'a, T>(
+    order: &'a [String],
+    map: &'a BTreeMap<String, T>,
+) -> Vec<(&'a str, &'a T)> {
     let mut listed: Vec<(&str, &T)> = Vec::with_capacity(map.len());
     let entries = order.iter().filter_map(|name| map.get_key_value(name)).chain(map);
     for (name, value) in entries {

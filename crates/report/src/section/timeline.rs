@@ -3,7 +3,7 @@
 use crate::format;
 use crate::html::El;
 use crate::result::{Graph, Series, ServiceSeries, Simulation};
-use crate::svg::line::{Level, Line, LineChart};
+use crate::svg::line::{Across, Level, Line, LineChart};
 
 use super::section;
 
@@ -37,8 +37,8 @@ fn order(series: &Series) -> Vec<usize> {
 }
 
 fn rates(series: &Series, order: &[usize], load: f64) -> El {
-    let line = |name, class, values: &[f64], filled| Line {
-        name,
+    let line = |name: &str, class, values: &[f64], filled| Line {
+        name: name.to_owned(),
         class,
         values: pick(order, |i| values.get(i).copied()),
         print: format::rate,
@@ -77,14 +77,14 @@ fn queue(
 ) -> Vec<El> {
     let shown = format::clip(name, 40);
     let delay = Line {
-        name: "queue delay",
+        name: "queue delay".to_owned(),
         class: "delay",
         values: pick(order, |i| service.queue_delay_s.get(i).copied().flatten()),
         print: format::seconds,
         filled: true,
     };
     let waiting = Line {
-        name: "waiting attempts",
+        name: "waiting attempts".to_owned(),
         class: "waiting",
         values: pick(order, |i| service.queue.get(i).map(|q| *q as f64)),
         print: format::number,
@@ -142,7 +142,9 @@ fn chart(
         height_px: 150.0,
         t_s: order.iter().filter_map(middle).collect(),
         interval_s,
+        across: Across::time(),
         lines,
+        seen: Vec::new(),
         trigger_s: series.trigger_s,
         levels: Vec::new(),
         may_be_log: false,

@@ -79,7 +79,8 @@ fn head(system: &str, state: &str, sentence: El) -> El {
     El::new("header").child(kicker("Headroom", system)).child(badge(state)).child(sentence)
 }
 
-fn kicker(kind: &'static str, system: &str) -> El {
+/// Kind of the report and name of the system.
+pub(crate) fn kicker(kind: &'static str, system: &str) -> El {
     El::new("h1")
         .child(El::new("span").text(kind))
         .text(" ")

@@ -1,4 +1,5 @@
-//! Lines over time, with a shaded trigger and reference levels.
+//! Lines over time or over a swept value, with a shaded trigger, reference levels, and measured
+//! points.
 
 use super::axis::{self, Area};
 use super::{Figure, SPACE, block, label, pct, px, scale::Scale, segment, tip};
@@ -11,7 +12,7 @@ mod numbers;
 /// One line of a chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// Class that gives colour, dash and width: `offered`, `attempts`, …
     pub(crate) class: &'static str,
     /// Same length as the times.
@@ -28,7 +29,32 @@ pub(crate) struct Level {
     pub(crate) name: String,
 }
 
-/// A chart of lines over time.
+/// A measured value beside the lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) t: f64,
+    pub(crate) value: f64,
+    /// Its 95 % interval.
+    pub(crate) interval: Option<[f64; 2]>,
+    /// Class of the line that it belongs to.
+    pub(crate) class: &'static str,
+}
+
+/// What the lines run over.
+#[derive(Clone, Debug)]
+pub(crate) struct Across {
+    /// Over the first column of the table.
+    pub(crate) name: String,
+    pub(crate) print: fn(f64) -> String,
+}
+
+impl Across {
+    pub(crate) fn time() -> Self {
+        Self { name: "time".to_owned(), print: format::moment }
+    }
+}
+
+/// A chart of lines over time, or over whatever `across` says in place of it.
 #[derive(Debug)]
 pub(crate) struct LineChart {
     pub(crate) id: &'static str,
@@ -40,7 +66,9 @@ pub(crate) struct LineChart {
     pub(crate) t_s: Vec<f64>,
     /// Width of a point.
     pub(crate) interval_s: f64,
+    pub(crate) across: Across,
     pub(crate) lines: Vec<Line>,
+    pub(crate) seen: Vec<Seen>,
     pub(crate) trigger_s: Option<[f64; 2]>,
     pub(crate) levels: Vec<Level>,
     /// Whether a logarithmic axis may be chosen.
@@ -58,7 +86,8 @@ impl LineChart {
         shapes.extend(self.trigger(x, area));
         shapes.push(self.curves(x, y, area));
         shapes.extend(self.levels(y, area));
-        shapes.extend(axis::horizontal(x, area, format::moment));
+        shapes.extend(axis::horizontal(x, area, self.across.print));
+        shapes.extend(self.seen.iter().flat_map(|seen| measured(seen, x, y, area)));
         shapes.push(segment("0", area.top, "0", area.bottom()).class("cross"));
         let mut aside = self.aside.clone();
         if y.is_log() {
@@ -69,7 +98,7 @@ impl LineChart {
             title: self.title.clone(),
             aside,
             description: self.description.clone(),
-            legend: (self.lines.len() > 1).then(|| self.legend()),
+            legend: (self.lines.len() > 1 || !self.seen.is_empty()).then(|| self.legend()),
             explore: "line",
             data: Some(self.data(x, y, area)),
             table: Some(self.table()),
@@ -84,7 +113,9 @@ impl LineChart {
     }
 
     fn y_scale(&self) -> Scale {
+        let ends = |s: &Seen| [s.value].into_iter().chain(s.interval.into_iter().flatten());
         let values = self.lines.iter().flat_map(|l| l.values.iter().flatten().copied());
+        let values = values.chain(self.seen.iter().flat_map(ends));
         if self.may_be_log {
             return Scale::fitting(values.chain(self.levels.iter().map(|l| l.at)));
         }
@@ -179,10 +210,33 @@ impl LineChart {
                 .attr("height", "10")
                 .attr("aria-hidden", "true")
                 .child(El::new("path").class(format!("line {}", line.class)).attr("d", "M1 5H29"));
-            El::new("li").child(sample).text(line.name)
+            El::new("li").child(sample).text(line.name.clone())
         });
-        El::new("ul").class("legend").children(items)
+        let point = (!self.seen.is_empty()).then(|| {
+            let shapes = [
+                segment("8", 1.0, "8", 13.0).class("whisker"),
+                El::new("circle").attr("cx", "8").attr("cy", "7").attr("r", "3.5").class("seen"),
+            ];
+            let sample = El::new("svg").attr("width", "16").attr("height", "14");
+            let sample = sample.attr("aria-hidden", "true").children(shapes);
+            El::new("li").child(sample).text("simulated, 95\u{a0}%")
+        });
+        El::new("ul").class("legend").children(items).children(point)
     }
+}
+
+/// A dot with its interval.
+fn measured(seen: &Seen, x: Scale, y: Scale, area: Area) -> Vec<El> {
+    let at = pct(x.fraction(seen.t));
+    let bar = format::ordered(seen.interval).map(|[low, high]| {
+        segment(&at, area.y(y, low), &at, area.y(y, high)).class(format!("whisker {}", seen.class))
+    });
+    let dot = El::new("circle")
+        .attr("cx", at.clone())
+        .attr("cy", px(area.y(y, seen.value)))
+        .attr("r", "3.5")
+        .class(format!("seen {}", seen.class));
+    bar.into_iter().chain([dot]).collect()
 }
 
 /// Unbroken runs of a line, thinned, in drawing coordinates.
@@ -236,8 +290,10 @@ mod tests {
             height_px: 100.0,
             t_s,
             interval_s: 1.0,
+            across: Across::time(),
+            seen: Vec::new(),
             lines: vec![Line {
-                name: "goodput",
+                name: "goodput".into(),
                 class: "goodput",
                 values,
                 print: format::rate,
@@ -263,6 +319,20 @@ mod tests {
         let markup = chart(values).draw().to_markup();
         assert!(markup.len() < 120_000, "{}", markup.len());
         assert!(!markup.contains("NaN"));
+    }
+
+    #[test]
+    fn a_measured_point_stands_at_its_place_and_stretches_the_axis() {
+        let mut chart = chart(vec![Some(10.0), Some(20.0)]);
+        chart.interval_s = 0.0;
+        chart.levels = Vec::new();
+        // Times are 0.5 and 1.5: the point stands in the middle, at half of the axis to 80.
+        chart.seen =
+            vec![Seen { t: 1.0, value: 40.0, interval: Some([20.0, 80.0]), class: "goodput" }];
+        let markup = chart.draw().to_markup();
+        assert!(markup.contains("cx=\"50%\" cy=\"72\" r=\"3.5\""), "{markup}");
+        assert!(markup.contains("x1=\"50%\" y1=\"97\" x2=\"50%\" y2=\"22\""), "{markup}");
+        assert!(markup.contains("simulated, 95"));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! Runs where a browser is found (`$CHROMIUM`, or `chromium` and its like in `$PATH`).
 //! Without one it says loudly that it was skipped; with `DAMPER_REQUIRE_BROWSER=1` it fails.
 
-use damper_report::{headroom_html, simulate_html};
+use damper_report::{headroom_html, simulate_html, solve_html};
 
 use crate::chromium::{Browser, DESK, PHONE};
-use crate::{hostile, samples};
+use crate::{hostile, samples, solutions};
 
 #[test]
 fn reports_work_in_a_browser() {
@@ -19,6 +19,7 @@ fn reports_work_in_a_browser() {
         ("hotel", simulate_html(&samples::hotel())),
         ("calm", simulate_html(&samples::calm())),
         ("tangle", simulate_html(&samples::tangle())),
+        ("sweep", solve_html(&solutions::sweep())),
     ];
     for (name, page) in &pages {
         for width in [PHONE, DESK] {
@@ -46,6 +47,21 @@ fn hostile_reports_stay_harmless_in_a_browser() {
             seen.assert_fine(&name);
             assert_eq!(seen.probe("scripts"), "2", "{name}: one script of ours and the probe");
         }
+    }
+}
+
+/// A single solution has no lines to read with the arrow keys.
+#[test]
+fn a_solution_works_in_a_browser() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let page = solve_html(&solutions::hotel());
+    for width in [PHONE, DESK] {
+        let seen = browser.open(&page, width);
+        seen.assert_fine("solution");
+        assert_eq!(seen.probe("overlaps"), "", "at {width}: labels cover each other");
+        assert_eq!(seen.probe("clipped"), "", "at {width}: labels leave their figure");
     }
 }
 

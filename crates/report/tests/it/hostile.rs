@@ -4,7 +4,9 @@ use damper_report::result::{
     ClassResult, Graph, GraphEdge, Headroom, Loop, Node, Origin, Remedy, Series, ServiceResult,
     ServiceSeries, Simulate, Simulation,
 };
-use damper_report::{headroom_html, simulate_html};
+use damper_report::{headroom_html, simulate_html, solve_html};
+
+mod solve;
 
 /// A small generator, so that a failure can be repeated by its seed.
 struct Dice(u64);
@@ -107,6 +109,8 @@ fn graph(dice: &mut Dice) -> Graph {
             kind: d.one_of(&["client", "service", "cache", "<b>"]).to_owned(),
             capacity_rps: d.maybe(),
             amplification: d.maybe(),
+            attempts_rps: d.maybe(),
+            rejection: d.maybe(),
         }),
         edges: dice.list(20, |d| GraphEdge {
             from: d.name(),
@@ -238,6 +242,11 @@ pub fn pages() -> Vec<(String, String)> {
         graph: graph(&mut dice),
     };
     pages.push(("hostile simulate".to_owned(), simulate_html(&result)));
+    for seed in 1..=3 {
+        let result = solve::solve(&mut Dice(seed));
+        pages.push((format!("hostile solve {seed}"), solve_html(&result)));
+    }
+    pages.push(("empty solve".to_owned(), solve_html(&solve::empty())));
     pages.push(("empty headroom".to_owned(), headroom_html(&Headroom::default())));
     pages.push(("empty simulate".to_owned(), simulate_html(&Simulate::default())));
     pages
@@ -295,4 +304,12 @@ fn no_value_of_simulate_breaks_the_page() {
         };
         assert_harmless(seed, &simulate_html(&result));
     }
+}
+
+#[test]
+fn no_value_of_solve_breaks_the_page() {
+    for seed in 0..150 {
+        assert_harmless(seed, &solve_html(&solve::solve(&mut Dice(seed))));
+    }
+    assert_harmless(0, &solve_html(&solve::empty()));
 }

@@ -9,3 +9,4 @@ mod page;
 mod samples;
 mod sarif;
 mod scan;
+mod solutions;

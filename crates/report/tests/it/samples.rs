@@ -161,7 +161,7 @@ fn origin(system: &str, file: &str) -> Origin {
 }
 
 fn node(name: &str, kind: &str, capacity_rps: Option<f64>, amplification: Option<f64>) -> Node {
-    Node { name: name.into(), kind: kind.into(), capacity_rps, amplification }
+    Node { name: name.into(), kind: kind.into(), capacity_rps, amplification, ..Node::default() }
 }
 
 fn edge(from: &str, to: &str, limit: &[u32], rate: Option<f64>, in_loop: bool) -> GraphEdge {

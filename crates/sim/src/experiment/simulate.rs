@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use crate::estimate::Estimate;
-use crate::experiment::Control;
+use crate::experiment::{AttemptsPerRequest, Control};
 use crate::plan::Plan;
 use crate::run::{Conditions, Outcome, run};
-use crate::stats::{ClassStats, EdgeStats, Series, ServiceStats};
+use crate::stats::{ClassStats, EdgeStats, Point, Series, ServiceStats};
 use crate::{State, Verdict};
 
 /// All replications of an experiment together. Counts are sums.
@@ -18,6 +18,8 @@ pub struct Simulated {
     pub classes: Vec<ClassStats>,
     /// Share of the ended requests that were not good, by class.
     pub rejection: Vec<Estimate>,
+    /// Attempts over offered requests, of all services with a capacity and of each.
+    pub attempts: AttemptsPerRequest,
     /// By service.
     pub services: Vec<ServiceStats>,
     /// By edge.
@@ -121,18 +123,21 @@ pub fn simulate(
             outcome
         })
         .collect();
-    merge(outcomes, conditions.warmup, control.stopped())
+    merge(plan, outcomes, conditions.warmup, control.stopped())
 }
 
-fn merge(outcomes: Vec<Outcome>, warmup: u64, partial: bool) -> Simulated {
+fn merge(plan: &Plan, outcomes: Vec<Outcome>, warmup: u64, partial: bool) -> Simulated {
     let classes = outcomes.first().map_or(0, |o| o.classes.len());
     let rejection = (0..classes).map(|class| rejection(&outcomes, class, warmup)).collect();
+    let limited: Vec<bool> = plan.services.iter().map(|s| s.limited).collect();
+    let attempts = AttemptsPerRequest::of(&limited, &outcomes, warmup);
     let mut outcomes = outcomes.into_iter();
     let Some(first) = outcomes.next() else { unreachable!("at least one replication") };
     let mut all = Simulated {
         verdicts: vec![first.verdict],
         classes: first.classes,
         rejection,
+        attempts,
         services: first.services,
         edges: first.edges,
         series: first.series,
@@ -159,12 +164,7 @@ fn rejection(outcomes: &[Outcome], class: usize, warmup: u64) -> Estimate {
     if let [only] = outcomes {
         let stats = &only.classes[class];
         let mean = share(stats.good(), stats.ended_all());
-        let points = &only.series.points;
-        let measured = (warmup.div_ceil(only.series.interval) as usize).min(points.len());
-        let points = &points[measured..];
-        let length = points.len().div_ceil(20).max(1);
-        let batches: Vec<f64> = points
-            .chunks(length)
+        let batches: Vec<f64> = batches(&only.series, warmup)
             .map(|batch| {
                 batch.iter().map(|p| p.classes[class]).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
             })
@@ -181,4 +181,12 @@ fn rejection(outcomes: &[Outcome], class: usize, warmup: u64) -> Estimate {
         .collect();
     let e = Estimate::of(&shares);
     Estimate { mean: e.mean, ci95: [e.ci95[0].max(0.0), e.ci95[1].min(1.0)] }
+}
+
+/// The measured part of a run in twenty pieces, for the error of a single one.
+pub(super) fn batches(series: &Series, warmup: u64) -> impl Iterator<Item = &[Point]> {
+    let points = &series.points;
+    let measured = (warmup.div_ceil(series.interval) as usize).min(points.len());
+    let points = &points[measured..];
+    points.chunks(points.len().div_ceil(20).max(1))
 }

@@ -262,3 +262,25 @@ fn the_interval_of_a_single_run_leaves_out_its_warm_up() {
     assert!(rejection.mean < 1e-3, "{rejection:?}");
     assert!(rejection.ci95[1] < 0.01, "{rejection:?}");
 }
+
+/// Attempts per request, over replications and over batches of one, agree with the counts.
+#[test]
+fn attempts_per_request_have_an_interval_around_what_was_counted() {
+    let s = Service { queue: Some(2), ..station(1, Dist::Exponential(MS(10))) };
+    let system = single(s, 90.0, without_retries());
+    let plan = Plan::new(&system);
+    let conditions = Conditions::of(&plan);
+    let stop = AtomicBool::new(false);
+    let control = damper_sim::Control { stop: &stop, progress: &|_, _, _| {} };
+    for replications in [1, 4] {
+        let run = damper_sim::simulate(&plan, &conditions, replications, &control);
+        let counted =
+            run.services[0].attempts.iter().sum::<u64>() as f64 / run.classes[0].offered as f64;
+        // Without retries each request is one attempt; a few are under way at either end.
+        close("counted", counted, 1.0, 1e-3);
+        let all = run.attempts.all;
+        close("all", all.mean, counted, 1e-3);
+        assert!(all.ci95[0] <= all.mean && all.mean <= all.ci95[1], "{all:?}");
+        assert_eq!(run.attempts.services, [Some(all)]);
+    }
+}

@@ -190,10 +190,3 @@ fn simpy(folder: &Path) -> Result<PathBuf> {
     }
     Ok(python)
 }
-
-/// A core to run on: the last one, as the first has the machine's interrupts. `None`: this
-/// system cannot bind a program to a core.
-pub(super) fn core() -> Option<usize> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (0..cores).rev().find(|core| works(program("taskset").args(["-c", &core.to_string(), "true"])))
-}

@@ -1,6 +1,7 @@
 //! The points of a sweep: `load.low=50..250:50`, and `policies.default.retry.limit=1,3,5`.
 
 use anyhow::{Context as _, bail};
+use damper_report::result::Swept;
 use damper_system::SystemFile;
 
 /// More would be a table that nobody reads.
@@ -8,29 +9,77 @@ const MOST: usize = 10_000;
 /// What may have to stand behind a number that was written without a unit.
 const UNITS: [&str; 4] = ["", "/s", "%", "ms"];
 
-/// Assignments of every point; none: there is no sweep.
+/// Where the system is solved.
+#[derive(Debug, Default)]
+pub(crate) struct Points {
+    /// In order; none: there is neither a sweep nor a variation.
+    pub(crate) all: Vec<At>,
+    /// The swept field.
+    pub(crate) swept: Option<Swept>,
+    /// The path of the varied field.
+    pub(crate) varied: Option<String>,
+}
+
+/// One point.
+#[derive(Debug, Default)]
+pub(crate) struct At {
+    /// The assignments that make it, the varied one first.
+    pub(crate) set: Vec<String>,
+    pub(crate) value: Option<f64>,
+    pub(crate) variant: Option<String>,
+}
+
+/// The points of `--sweep` and `--vary`.
 pub(crate) fn of(
     file: &SystemFile,
     sweep: Option<&str>,
     vary: Option<&str>,
-) -> anyhow::Result<Vec<Vec<String>>> {
+) -> anyhow::Result<Points> {
     let swept = sweep.map(|text| range(file, text)).transpose()?;
     let varied = vary.map(values).transpose()?;
-    let none = || vec![None];
-    let (swept, varied) = (swept.map_or_else(none, some), varied.map_or_else(none, some));
-    if swept.len() * varied.len() > MOST {
-        bail!("{} points are too many; at most {MOST}", swept.len() * varied.len());
+    let steps = swept.as_ref().map_or(1, |s| s.values.len());
+    let count = steps * varied.as_ref().map_or(1, |v| v.values.len());
+    if count > MOST {
+        bail!("{count} points are too many; at most {MOST}");
     }
-    let pairs = varied.iter().flat_map(|v| swept.iter().map(move |s| [v, s]));
-    let points = pairs.map(|pair| pair.into_iter().flatten().cloned().collect::<Vec<String>>());
-    Ok(points.filter(|point| !point.is_empty()).collect())
+    let variants: Vec<Option<String>> = varied
+        .as_ref()
+        .map_or_else(|| vec![None], |v| v.values.iter().cloned().map(Some).collect());
+    let values: Vec<Option<f64>> =
+        swept.as_ref().map_or_else(|| vec![None], |s| s.values.iter().copied().map(Some).collect());
+    let mut points = Points::default();
+    for variant in variants {
+        for value in &values {
+            let mut set = Vec::new();
+            if let (Some(varied), Some(variant)) = (&varied, &variant) {
+                set.push(format!("{}={variant}", varied.path));
+            }
+            if let (Some(range), Some(value)) = (&swept, value) {
+                set.push(format!("{}={value}{}", range.swept.path, range.swept.unit));
+            }
+            if !set.is_empty() {
+                points.all.push(At { set, value: *value, variant: variant.clone() });
+            }
+        }
+    }
+    points.swept = swept.map(|s| s.swept);
+    points.varied = varied.map(|v| v.path);
+    Ok(points)
 }
 
-fn some(list: Vec<String>) -> Vec<Option<String>> {
-    list.into_iter().map(Some).collect()
+/// A field and the numbers that it takes.
+struct Range {
+    swept: Swept,
+    values: Vec<f64>,
 }
 
-fn range(file: &SystemFile, text: &str) -> anyhow::Result<Vec<String>> {
+/// A field and the texts that it takes.
+struct Values {
+    path: String,
+    values: Vec<String>,
+}
+
+fn range(file: &SystemFile, text: &str) -> anyhow::Result<Range> {
     let wrong = || {
         format!(
             "`{text}` is not a sweep; expected PATH=FROM..TO:STEP such as `load.low=50..250:50`"
@@ -55,24 +104,22 @@ fn range(file: &SystemFile, text: &str) -> anyhow::Result<Vec<String>> {
     if steps >= MOST as f64 {
         bail!("{steps:.0} points are too many; at most {MOST}");
     }
-    let at = |i: usize, unit: &str| {
-        // Rounded, so that 0.1 + 0.2 does not show.
-        let x = ((from + step * i as f64) * 1e9).round() / 1e9;
-        format!("{path}={x}{unit}")
-    };
+    // Rounded, so that 0.1 + 0.2 does not show.
+    let at = |i: usize| ((from + step * i as f64) * 1e9).round() / 1e9;
     let fits = |unit: &&str| {
         let mut file = file.clone();
-        file.set(&at(0, unit)).is_ok() && file.lower().is_ok()
+        file.set(&format!("{path}={}{unit}", at(0))).is_ok() && file.lower().is_ok()
     };
     let unit = match unit {
         Some(unit) => unit,
         None => UNITS.iter().find(|unit| fits(unit)).map_or_else(String::new, |u| (*u).to_owned()),
     };
-    Ok((0..=steps as usize).map(|i| at(i, &unit)).collect())
+    let swept = Swept { path: path.to_owned(), unit };
+    Ok(Range { swept, values: (0..=steps as usize).map(at).collect() })
 }
 
 /// Values apart by commas that are not inside brackets.
-fn values(text: &str) -> anyhow::Result<Vec<String>> {
+fn values(text: &str) -> anyhow::Result<Values> {
     let wrong = || {
         format!(
             "`{text}` varies nothing; expected PATH=VALUE,VALUE such as `policies.default.retry.limit=1,3,5`"
@@ -95,7 +142,8 @@ fn values(text: &str) -> anyhow::Result<Vec<String>> {
     if path.trim().is_empty() || found.iter().any(|v| v.is_empty()) {
         bail!(wrong());
     }
-    Ok(found.into_iter().map(|value| format!("{path}={value}")).collect())
+    let values = found.into_iter().map(str::to_owned).collect();
+    Ok(Values { path: path.to_owned(), values })
 }
 
 #[cfg(test)]
@@ -105,7 +153,20 @@ mod tests {
     const TEXT: &str = "{damper: 1, classes: [a, b], services: {s: {}}, load: {a: 1/s, b: 2/s}, requests: {r: {calls: [s]}}}";
 
     fn points(sweep: Option<&str>, vary: Option<&str>) -> anyhow::Result<Vec<Vec<String>>> {
-        of(&SystemFile::parse("x", TEXT).map_err(|p| anyhow::anyhow!("{p}"))?, sweep, vary)
+        let file = SystemFile::parse("x", TEXT).map_err(|p| anyhow::anyhow!("{p}"))?;
+        Ok(of(&file, sweep, vary)?.all.into_iter().map(|at| at.set).collect())
+    }
+
+    #[test]
+    fn a_point_knows_its_number_and_its_variant() -> anyhow::Result<()> {
+        let file = SystemFile::parse("x", TEXT).map_err(|p| anyhow::anyhow!("{p}"))?;
+        let found = of(&file, Some("load.a=5..10:5"), Some("load.b=1/s,2/s"))?;
+        assert_eq!(found.swept, Some(Swept { path: "load.a".into(), unit: "/s".into() }));
+        assert_eq!(found.varied.as_deref(), Some("load.b"));
+        let last = &found.all[3];
+        assert_eq!((last.value, last.variant.as_deref()), (Some(10.0), Some("2/s")));
+        assert_eq!(last.set, ["load.b=2/s", "load.a=10/s"]);
+        Ok(())
     }
 
     #[test]

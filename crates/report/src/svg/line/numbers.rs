@@ -39,8 +39,10 @@ impl LineChart {
     pub(super) fn table(&self) -> El {
         let spans: Vec<_> = thin::spans(self.t_s.len(), TABLE_ROWS).collect();
         let head = El::new("tr")
-            .child(El::new("th").attr("scope", "col").text("time"))
-            .children(self.lines.iter().map(|l| El::new("th").attr("scope", "col").text(l.name)));
+            .child(El::new("th").attr("scope", "col").text(self.across.name.clone()))
+            .children(
+                self.lines.iter().map(|l| El::new("th").attr("scope", "col").text(l.name.clone())),
+            );
         let rows = spans.into_iter().filter(|s| !s.is_empty()).map(|span| {
             let (_, label) = self.moment(span.clone());
             let cells = self.lines.iter().map(|line| {
@@ -64,8 +66,10 @@ impl LineChart {
         let (from, to) = (first - half, last + half);
         let label = if half > 0.0 {
             format!("{}–{}", format::moment(from).replace("\u{a0}s", ""), format::moment(to))
+        } else if first < last {
+            format!("{}–{}", (self.across.print)(first), (self.across.print)(last))
         } else {
-            format::moment(first)
+            (self.across.print)(first)
         };
         (f64::midpoint(first, last), label)
     }
