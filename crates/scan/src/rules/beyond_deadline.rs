@@ -65,4 +65,18 @@ mod tests {
         );
         assert_eq!(python("limit", "2"), [""; 0], "not known");
     }
+
+    #[test]
+    fn a_signal_counts_where_it_is_used() {
+        let script = |signal: &str| {
+            let text = format!(
+                "async function f(url) {{\n  const whole = AbortSignal.timeout(3000);\n  for (let i = 0; i < \
+                 4; i++) {{\n    try {{\n      return await fetch(url, {{ signal: {signal} }});\n    }} \
+                 catch (e) {{\n      if (i === 3) throw e;\n    }}\n  }}\n}}\n"
+            );
+            said(&RULE, &[("a.js", &text)]).len()
+        };
+        assert_eq!(script("AbortSignal.any([whole, AbortSignal.timeout(1000)])"), 1, "4 s");
+        assert_eq!(script("AbortSignal.timeout(1000)"), 0, "another one's");
+    }
 }

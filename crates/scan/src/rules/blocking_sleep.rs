@@ -30,11 +30,15 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     let Some((_, names)) = SLEEPS.iter().find(|(all, _)| all.contains(&source.language)) else {
         return;
     };
-    let imports = Imports::of(tree);
+    // Read once, and only if there is an asynchronous function.
+    let mut imports = None;
     for id in inside(tree, policy) {
         let Kind::Call { callee, .. } = tree.kind(id) else { continue };
-        let Some(name) = blocks(tree, &imports, *callee, names) else { continue };
-        if in_async(tree, id) {
+        if !in_async(tree, id) {
+            continue;
+        }
+        let imports = imports.get_or_insert_with(|| Imports::of(tree));
+        if let Some(name) = blocks(tree, imports, *callee, names) {
             let span = tree.span(id);
             let wait = policy.delay.base_ms.as_ref();
             let wait = wait.map_or(String::new(), |base| format!(" for {}", time(base.value)));

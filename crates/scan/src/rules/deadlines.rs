@@ -65,6 +65,11 @@ pub(super) struct Found {
 
 /// The timeouts of a policy.
 pub(super) fn find(tree: &Tree<'_>, language: Language, policy: &Policy) -> Found {
+    // To follow values costs more than to see that there is no timeout in the file.
+    let last = |bound: &Bound| bound.name.rsplit('.').next().unwrap_or(bound.name);
+    if !bounds(language).iter().any(|bound| tree.text().contains(last(bound))) {
+        return Found::default();
+    }
     let Some(place) = place(tree, policy) else { return Found::default() };
     let imports = Imports::of(tree);
     let values = Values::new(tree, &imports);
@@ -106,12 +111,16 @@ fn around(tree: &Tree<'_>, language: Language, values: &Values<'_, '_>, place: I
         let found = match tree.kind(up) {
             Kind::With { items, .. } => items.iter().find_map(|item| within(*item)),
             Kind::Call { .. } => millis(tree, language, values, up),
-            // A context, a signal or a token that is made before is the deadline of what follows.
-            Kind::Block(all) if !matches!(language, Language::Python | Language::Kotlin) => {
+            // A context, a signal or a token that is made before is the deadline of what uses it.
+            Kind::Block(all) if HANDED.contains(&language) => {
                 let before = all.iter().take_while(|id| **id != below);
-                let before = before
-                    .filter(|id| matches!(tree.kind(**id), Kind::Let { .. } | Kind::Assign { .. }));
-                before.filter_map(|id| within(*id)).last()
+                let made = before.filter(|id| match tree.kind(**id) {
+                    Kind::Let { target, .. } | Kind::Assign { target, .. } => {
+                        uses(tree, place, *target)
+                    }
+                    _ => false,
+                });
+                made.filter_map(|id| within(*id)).last()
             }
             Kind::Function { name: Some(_), .. } => return None,
             _ => None,
@@ -122,4 +131,18 @@ fn around(tree: &Tree<'_>, language: Language, values: &Values<'_, '_>, place: I
         below = up;
     }
     None
+}
+
+/// Languages in which a deadline is a value that is handed to calls.
+const HANDED: &[Language] =
+    &[Language::Go, Language::CSharp, Language::JavaScript, Language::TypeScript, Language::Tsx];
+
+/// Whether one of the names that are set here is used there.
+fn uses(tree: &Tree<'_>, there: Id, target: Id) -> bool {
+    let names = |id: Id| match tree.kind(id) {
+        Kind::Name(name) => Some(*name),
+        _ => None,
+    };
+    let set: Vec<&str> = tree.walk(target).filter_map(names).collect();
+    tree.walk(there).filter_map(names).any(|name| set.contains(&name))
 }

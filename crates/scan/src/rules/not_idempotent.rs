@@ -18,6 +18,20 @@ pub(super) static RULE: Rule = Rule {
 const TWICE: &[&str] =
     &["post", "patch", "create", "insert", "charge", "pay", "refund", "transfer"];
 
+/// Things of which a second one in this process hurts nobody.
+const ONE_IS_ENOUGH: &[&str] = &[
+    "connection",
+    "client",
+    "session",
+    "pool",
+    "channel",
+    "stream",
+    "engine",
+    "socket",
+    "consumer",
+    "producer",
+];
+
 /// Signs that the callee can tell a repetition, without `_`, `-` and case.
 const KEYS: &[&str] = &["idempoten", "requestid", "clienttoken", "dedup", "onconflict"];
 
@@ -47,9 +61,22 @@ fn check(context: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
 }
 
 fn is_twice(call: &Call) -> bool {
-    let name = call.method.as_deref().unwrap_or(&call.text).to_ascii_lowercase();
+    let name = call.method.as_deref().unwrap_or(&call.text);
     let name = name.trim_start_matches(|c: char| !c.is_alphabetic());
-    TWICE.iter().any(|word| name.starts_with(word))
+    let first = first_word(name).to_ascii_lowercase();
+    let all = name.to_ascii_lowercase();
+    TWICE.contains(&first.as_str()) && !ONE_IS_ENOUGH.iter().any(|thing| all.contains(thing))
+}
+
+/// `post` of `PostAsync`, `charge` of `charge_card`, `POST` of `POST`.
+fn first_word(name: &str) -> &str {
+    let mut small = false;
+    let end = name.find(|c: char| {
+        let ends = !c.is_alphabetic() || (small && c.is_uppercase());
+        small |= c.is_lowercase();
+        ends
+    });
+    &name[..end.unwrap_or(name.len())]
 }
 
 fn has_key(context: &Context<'_>, policy: &Policy) -> bool {
@@ -81,10 +108,19 @@ mod tests {
         };
         assert_eq!(python("post(o)", "Timeout"), 1);
         assert_eq!(python("charge_card(o)", "Timeout"), 1);
+        assert_eq!(python("createOrder(o)", "Timeout"), 1);
+        assert_eq!(python("create_connection(o)", "Timeout"), 0);
         assert_eq!(python("get(o)", "Timeout"), 0);
         assert_eq!(python("send(o)", "Timeout"), 0, "a request that may be a GET");
         assert_eq!(python("post(o, idempotency_key=o.id)", "Timeout"), 0);
         assert_eq!(python("post(o)", "ConnectionRefusedError"), 0, "it never left");
         assert_eq!(python("post(o)", "TooManyRequests"), 0, "nothing was done");
+    }
+
+    #[test]
+    fn the_first_word_of_a_name() {
+        let words = ["PostAsync", "POST", "charge_card", "postgresConnect", "createOrder", "ä"];
+        let first = ["Post", "POST", "charge", "postgres", "create", "ä"];
+        assert_eq!(words.map(first_word), first);
     }
 }
