@@ -146,7 +146,7 @@ pub fn walk(roots: &[PathBuf], exclude: &[String], limits: &Limits) -> Walked {
         let single = root.is_file();
         let base = if single { Path::new(".") } else { root };
         if let Some(overrides) = overrides(base, exclude, &mut all) {
-            if single && overrides.matched(root, false).is_ignore() {
+            if single && is_left_out(root, &overrides) {
                 continue;
             }
             builder.overrides(overrides);
@@ -223,6 +223,17 @@ fn overrides(
         }
     }
     builder.build().ok()
+}
+
+/// Whether a single file, or a folder that it is in, is left out. Only folders below where one
+/// stands are asked for.
+fn is_left_out(file: &Path, overrides: &ignore::overrides::Override) -> bool {
+    let here = std::env::current_dir().unwrap_or_default();
+    let file = file.strip_prefix(&here).unwrap_or(file);
+    let file = file.strip_prefix(".").unwrap_or(file);
+    let mut folders = file.ancestors().skip(1).filter(|one| !one.as_os_str().is_empty());
+    overrides.matched(file, false).is_ignore()
+        || file.is_relative() && folders.any(|one| overrides.matched(one, true).is_ignore())
 }
 
 fn vendored(path: &Path) -> bool {

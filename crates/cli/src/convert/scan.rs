@@ -61,6 +61,8 @@ pub(crate) fn join(all: &mut out::Scan, more: out::Scan) {
         *all.coverage.skipped.entry(why).or_default() += count;
     }
     all.notes.extend(more.notes);
+    all.policies.sort_by(|a, b| (&a.path, a.line, a.end_line).cmp(&(&b.path, b.line, b.end_line)));
+    all.findings.sort_by(|a, b| (&a.path, a.line, &a.rule).cmp(&(&b.path, b.line, &b.rule)));
 }
 
 /// Keeps what is in the scopes that were asked for, and counts the rest.

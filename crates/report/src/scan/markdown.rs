@@ -78,8 +78,9 @@ pub fn page(scan: &Scan) -> String {
 #[must_use]
 pub fn study(study: &Study) -> String {
     let mut out = format!(
-        "## Retry policies of {} projects\n\n{} policies in {} of them, {} duplicates left out.\n\n",
+        "## Retry policies of {} project{}\n\n{} policies in {} of them, {} duplicates left out.\n\n",
         study.projects.len(),
+        if study.projects.len() == 1 { "" } else { "s" },
         study.policies,
         study.projects_with_policies,
         study.duplicates
