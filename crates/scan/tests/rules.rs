@@ -1,6 +1,5 @@
 //! The pages of the rules are their tests: each `bad` example must be found, each `good` one not.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what is wrong by panicking")]
-#![allow(clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
