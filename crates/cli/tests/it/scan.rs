@@ -220,7 +220,7 @@ fn what_is_not_read_is_counted() {
         ("packed.min.js", ""),
         ("wide.js", &"x".repeat(30_000)),
         ("node_modules/x/y.js", ""),
-        ("broken.py", "def f(:\n"),
+        ("broken.py", "def retry(:\n"),
         ("large.py", &"# a line\n".repeat(200_000)),
         ("read.txt", ""),
         ("ends.py", &BAD.replace('\n', "\r\n")),

@@ -433,7 +433,8 @@ fn kind_of(
         return None;
     }
     // Again and again at once, with nothing that says so: it looks for something.
-    if endless && !waits && !context.named() && trace.clock.is_none() {
+    let fails_outside = context.outside && trace.seen & (seen::CAUGHT | seen::ERROR) != 0;
+    if endless && !waits && !context.named() && trace.clock.is_none() && !fails_outside {
         let conflict = words::has(&context.text, &["conflict", "version", "expected", "etag"]);
         return conflict.then_some(PolicyKind::Conflict);
     }

@@ -27,11 +27,13 @@ fn check(_: &Context<'_>, policy: &Policy, hits: &mut Vec<Hit>) {
     if mean >= MEAN_WAIT_MS {
         return;
     }
-    let message = format!(
-        "{} within {} of waiting: up to {total} times the load on whatever fails",
-        attempts(policy),
-        time(wait)
-    );
+    let within = if wait > 0.0 {
+        format!("within {} of waiting", time(wait))
+    } else {
+        "without a wait".to_owned()
+    };
+    let message =
+        format!("{} {within}: up to {total} times the load on whatever fails", attempts(policy));
     hits.push(Hit::at(policy, Severity::Warning, message));
 }
 
