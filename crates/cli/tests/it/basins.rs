@@ -199,7 +199,8 @@ From the end of the trigger until the load is served in time again: the mean of 
             page,
             "| {} | {mean:.1} ± {error:.1} | {chain:.1} | {:+.0} % |",
             case.what,
-            100.0 * off
+            // Adding zero makes the zero of -0.4 a positive one.
+            (100.0 * off).round() + 0.0
         )
         .unwrap();
     }
