@@ -255,3 +255,28 @@ impl<T> Setting<T> {
         Self { value, from: From::Derived }
     }
 }
+
+impl Delay {
+    /// Without waits that no clock can measure: what is computed from absurd numbers is not known.
+    pub(crate) fn forget_absurd(&mut self) {
+        let measurable = |ms: f64| ms.is_finite() && (0.0..=MOST_MS).contains(&ms);
+        let number = |setting: &Option<Setting<f64>>| {
+            setting.as_ref().is_none_or(|setting| measurable(setting.value))
+        };
+        if !number(&self.base_ms) || !self.schedule_ms.iter().copied().all(measurable) {
+            self.kind.value = DelayKind::Dynamic;
+            self.base_ms = None;
+            self.factor = None;
+            self.schedule_ms.clear();
+        }
+        if !number(&self.cap_ms) {
+            self.cap_ms = None;
+        }
+        if self.factor.as_ref().is_some_and(|factor| !factor.value.is_finite()) {
+            self.factor = None;
+        }
+    }
+}
+
+/// A thousand years.
+const MOST_MS: f64 = 3.2e13;

@@ -301,6 +301,7 @@ pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> (Vec<
         }
     }
     for policy in &mut all {
+        policy.delay.forget_absurd();
         policy.scope = source.scope;
         if policy.scope == Scope::Production && in_tests(tree, policy) {
             policy.scope = Scope::Test;
