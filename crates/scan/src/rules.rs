@@ -30,7 +30,7 @@ mod words;
 
 pub use stacked::Links;
 
-use crate::policy::{Kind as Repetition, Policy, Scope};
+use crate::policy::{Confidence, Kind as Repetition, Policy, Scope};
 use crate::scan::{Scan, Source};
 use crate::tree::Tree;
 
@@ -210,6 +210,8 @@ pub fn of_file(context: &Context<'_>) -> Vec<Finding> {
             Check::Policy(check) => {
                 let retries = |policy: &&Policy| {
                     matches!(policy.kind, Repetition::Retry | Repetition::Reconnect)
+                        // What may be no retry at all is listed, and not judged.
+                        && policy.confidence > Confidence::Low
                 };
                 for policy in context.policies.iter().filter(retries) {
                     check(context, policy, &mut hits);

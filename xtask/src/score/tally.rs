@@ -94,7 +94,7 @@ impl Tally {
             .filter_map(Found::of)
             .filter(|found| repository.covers(found.path))
             .filter(|found| found.text("/kind") == "retry")
-            // As `damper scan` prints them: what it is not sure of is left out.
+            // As the rules do: what may be no retry at all is listed, and not judged.
             .filter(|found| found.text("/confidence") != "low")
             .filter(|found| found.value.get("implicit") != Some(&Value::Bool(true)))
             .collect();

@@ -551,6 +551,7 @@ fn confidence(context: &Context, trace: &Trace, endless: bool) -> Confidence {
     let points = u32::from(strong) * 2
         + u32::from(waits)
         + u32::from(context.named())
+        + u32::from(context.outside)
         + u32::from(!endless)
         + u32::from(context.parameter);
     match points {
