@@ -324,7 +324,7 @@ fn in_tests(tree: &Tree<'_>, policy: &Policy) -> bool {
         let span = tree.span(*id);
         span.line <= policy.line && policy.end_line <= span.end_line
     };
-    tree.ids().filter(around).any(|id| {
+    tree.touching(policy.line, policy.end_line).filter(around).any(|id| {
         let (Kind::Function { decorators, .. } | Kind::Class { decorators, .. }) = tree.kind(id)
         else {
             return false;

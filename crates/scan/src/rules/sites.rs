@@ -7,12 +7,8 @@ use crate::tree::{Handler, Id, Kind, Op, Tree};
 /// it decorates. Parents come first.
 pub(super) fn inside(tree: &Tree<'_>, policy: &Policy) -> Vec<Id> {
     let mut all = Vec::new();
-    let mut stack = vec![tree.root()];
-    while let Some(id) = stack.pop() {
+    for id in tree.touching(policy.line, policy.end_line) {
         let span = tree.span(id);
-        if span.end_line < policy.line || policy.end_line < span.line {
-            continue;
-        }
         if policy.line <= span.line && span.end_line <= policy.end_line {
             all.push(id);
         }
@@ -24,9 +20,6 @@ pub(super) fn inside(tree: &Tree<'_>, policy: &Policy) -> Vec<Id> {
         {
             all.extend(tree.walk(*body));
         }
-        let first = stack.len();
-        tree.children(id, &mut |child| stack.push(child));
-        stack[first..].reverse();
     }
     let mut seen = std::collections::HashSet::new();
     all.retain(|id| seen.insert(*id));

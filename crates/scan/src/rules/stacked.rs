@@ -186,7 +186,7 @@ fn called_in(tree: &Tree<'_>, from: Id) -> Vec<Called> {
 
 fn called_between(tree: &Tree<'_>, policy: &Policy) -> Vec<Called> {
     let mut all = Vec::new();
-    for id in tree.ids() {
+    for id in tree.touching(policy.line, policy.end_line) {
         let span = tree.span(id);
         if policy.line <= span.line && span.end_line <= policy.end_line {
             add_call(tree, id, &mut all);

@@ -20,6 +20,24 @@ impl Tree<'_> {
     pub fn walk_here(&self, from: Id) -> Walk<'_> {
         Walk { tree: self, stack: vec![from], skip_functions: true, start: from }
     }
+
+    /// Every node that has one of these lines, parents first. What lies elsewhere is not entered.
+    pub fn touching(&self, line: u32, end_line: u32) -> impl Iterator<Item = Id> + '_ {
+        let mut stack = vec![self.root()];
+        std::iter::from_fn(move || {
+            loop {
+                let id = stack.pop()?;
+                let span = self.span(id);
+                if span.end_line < line || end_line < span.line {
+                    continue;
+                }
+                let first = stack.len();
+                self.children(id, &mut |child| stack.push(child));
+                stack[first..].reverse();
+                return Some(id);
+            }
+        })
+    }
 }
 
 /// A walk through a tree, parents first.

@@ -129,18 +129,23 @@ pub(super) fn operations(
         }
     }
     // The same call before or after the loop is an attempt too.
-    if let Some(subject) = subject {
-        let home = tree.function_of(subject);
+    if let Some(subject) = subject
+        && let Some(home) = tree.function_of(subject)
+    {
+        let around = tree.span(home);
         for (_, calls) in &mut groups {
             let text = file.squeezed(calls[0]);
             let Kind::Call { callee, .. } = tree.kind(calls[0]) else { continue };
             let Some(name) = tree.last_name(*callee) else { continue };
             for other in file.calls(name) {
-                if !calls.contains(other)
-                    && tree.function_of(*other) == home
+                // The span first: a name can stand in a file thousands of times.
+                let span = tree.span(*other);
+                if around.start <= span.start
+                    && span.end <= around.end
+                    && !calls.contains(other)
+                    && tree.function_of(*other) == Some(home)
                     && !file.within(*other, subject)
                     && file.squeezed(*other) == text
-                    && home.is_some()
                 {
                     calls.push(*other);
                 }
