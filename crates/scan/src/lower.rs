@@ -1,5 +1,36 @@
 //! From the syntax of each language to the one [`Tree`]: one file for each.
 
+/// The ways down from a piece of syntax, each by the function `one` of the language that asks for
+/// them: `node` for a child, `field` for one that has to be there (an empty [`Kind::Other`] stands
+/// for it where it is not), `maybe` for one that need not, `first` for the first with a name.
+macro_rules! ways {
+    ($($way:ident),+) => { $($crate::lower::ways!(@ $way);)+ };
+    (@ node) => {
+        fn node<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
+            b.deeper(at, |b| one(b, at))
+        }
+    };
+    (@ field) => {
+        fn field<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Id {
+            match at.child_by_field_name(name) {
+                Some(child) => node(b, child),
+                None => b.add(at, Kind::Other(Vec::new())),
+            }
+        }
+    };
+    (@ maybe) => {
+        fn maybe<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Option<Id> {
+            at.child_by_field_name(name).map(|child| node(b, child))
+        }
+    };
+    (@ first) => {
+        fn first<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Option<Id> {
+            $crate::lower::named(at).first().map(|child| node(b, *child))
+        }
+    };
+}
+use ways;
+
 #[cfg(test)]
 mod check;
 mod csharp;

@@ -27,21 +27,7 @@ pub(super) fn file<'s>(b: &mut Builder<'s>, root: Syntax<'_>) -> Id {
     declare::block(b, root)
 }
 
-/// Any statement, expression, pattern or type.
-fn node<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    b.deeper(at, |b| one(b, at))
-}
-
-fn field<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Id {
-    match at.child_by_field_name(name) {
-        Some(child) => node(b, child),
-        None => b.add(at, Kind::Other(Vec::new())),
-    }
-}
-
-fn maybe<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Option<Id> {
-    at.child_by_field_name(name).map(|child| node(b, child))
-}
+super::ways!(node, field, maybe);
 
 /// The children with a name, and `this` and `base`, which the grammar gives none.
 fn parts<'t>(at: Syntax<'t>) -> Vec<Syntax<'t>> {

@@ -64,25 +64,7 @@ fn statement<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
     }
 }
 
-/// Any statement or expression.
-fn node<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    b.deeper(at, |b| one(b, at))
-}
-
-fn field<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Id {
-    match at.child_by_field_name(name) {
-        Some(child) => node(b, child),
-        None => b.add(at, Kind::Other(Vec::new())),
-    }
-}
-
-fn maybe<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Option<Id> {
-    at.child_by_field_name(name).map(|child| node(b, child))
-}
-
-fn first<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Option<Id> {
-    named(at).first().map(|child| node(b, *child))
-}
+super::ways!(node, field, maybe, first);
 
 /// The statement in a field as a [`Kind::Block`].
 fn body<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Id {

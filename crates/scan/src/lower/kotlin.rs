@@ -25,17 +25,7 @@ pub(super) fn file<'s>(b: &mut Builder<'s>, root: Syntax<'_>) -> Id {
     declare::block(b, root)
 }
 
-/// Any statement or expression.
-fn node<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    b.deeper(at, |b| one(b, at))
-}
-
-fn field<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Id {
-    match at.child_by_field_name(name) {
-        Some(child) => node(b, child),
-        None => b.add(at, Kind::Other(Vec::new())),
-    }
-}
+super::ways!(node, field);
 
 fn child<'t>(at: Syntax<'t>, kind: &str) -> Option<Syntax<'t>> {
     named(at).into_iter().find(|child| child.kind() == kind)

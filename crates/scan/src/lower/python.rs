@@ -53,21 +53,7 @@ fn imports<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
     }
 }
 
-/// Any statement or expression.
-fn node<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    b.deeper(at, |b| one(b, at))
-}
-
-fn field<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Id {
-    match at.child_by_field_name(name) {
-        Some(child) => node(b, child),
-        None => b.add(at, Kind::Other(Vec::new())),
-    }
-}
-
-fn maybe<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Option<Id> {
-    at.child_by_field_name(name).map(|child| node(b, child))
-}
+super::ways!(node, field, maybe, first);
 
 fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let kind = match at.kind() {
@@ -207,10 +193,6 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         _ => Kind::Other(each_child(b, at, node)),
     };
     b.add(at, kind)
-}
-
-fn first<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Option<Id> {
-    named(at).first().map(|child| node(b, *child))
 }
 
 fn name<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
