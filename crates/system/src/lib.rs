@@ -30,21 +30,34 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod assign;
+mod document;
+mod drill;
 mod file;
 mod files;
 pub mod model;
 mod node;
 mod problem;
+pub mod quantity;
 mod read;
+mod requests;
 mod schema;
 mod sections;
+pub mod sidecar;
 mod source;
 mod units;
 mod yaml;
 
+#[doc(hidden)]
+pub use drill::rewrite_drill_tables;
+pub use drill::{
+    Abort, Callers, Cause, CauseKind, Ceilings, Drill, DrillFile, LeverKind, Limit, Manner, Metric,
+    MetricKind, Phase, PhaseKind, Place, Plant, Pull, Recovered, Requirement, Search, Size, Speaks,
+    Strength, Url, Watched, WorkLever, drill_schema,
+};
 pub use file::SystemFile;
 pub use model::System;
 pub use problem::{Problem, Problems, Related, Severity};
-pub use schema::json::json_schema;
+pub use requests::{BadPlaceholder, CheckText, RequestFile, RequestKind};
+pub use schema::json::{json_schema, request_schema, sidecar_schema};
 #[doc(hidden)]
-pub use schema::tables::rewrite as rewrite_tables;
+pub use schema::tables::{rewrite as rewrite_tables, rewrite_sidecar as rewrite_sidecar_tables};

@@ -1,9 +1,11 @@
 //! A system as every solver sees it: names resolved to ids, units gone into types, values
 //! checked. Only the loader and [`crate::SystemFile::lower`] make one.
 
+mod controls;
 mod dist;
 mod lever;
 mod load;
+mod mechanism;
 mod spec;
 mod trigger;
 
@@ -16,6 +18,10 @@ use damper_control::{Backoff, Budget, Nanos, Pushback, Retry, RetryOn};
 pub use dist::Dist;
 pub use lever::Pull;
 pub use load::{Arrivals, Load};
+pub use mechanism::{
+    Autoscale, Election, ErrorLog, Failover, Health, Lease, Mechanisms, Pauses, Pool, PoolOrder,
+    Start,
+};
 pub use spec::{Made, Spec};
 pub use trigger::{Action, ActionKind, Spike, Trigger};
 
@@ -102,18 +108,35 @@ pub struct Service {
     /// Whether a worker stays occupied while it waits for the calls it makes (a thread per
     /// request). Otherwise it is free again after its own work.
     pub blocking: bool,
+    /// What its instances do by themselves, and what is done to them.
+    pub mechanisms: Mechanisms,
 }
 
 impl Service {
+    /// Instances that there can be: all of them, or as many as it may scale to.
+    #[must_use]
+    pub fn most_instances(&self) -> u32 {
+        self.mechanisms.autoscale.map_or(self.instances, |a| a.max)
+    }
+
     /// Attempts per second that it can serve for ever: workers over mean service time, over
-    /// all instances, or its rate limit if that is less. `None`: no limit.
+    /// all instances, or its rate limit if that is less. `None`: no limit. Instances are those
+    /// that it begins with: an autoscaler is not asked.
     #[must_use]
     pub fn capacity(&self) -> Option<f64> {
+        self.capacity_of(self.instances)
+    }
+
+    /// The same with all the instances that there can be.
+    #[must_use]
+    pub fn most_capacity(&self) -> Option<f64> {
+        self.capacity_of(self.most_instances())
+    }
+
+    fn capacity_of(&self, instances: u32) -> Option<f64> {
         let mean = self.service_time.mean().as_secs_f64();
-        let workers = self
-            .workers
-            .filter(|_| mean > 0.0)
-            .map(|w| f64::from(w) * f64::from(self.instances) / mean);
+        let workers =
+            self.workers.filter(|_| mean > 0.0).map(|w| f64::from(w) * f64::from(instances) / mean);
         let limit = self.rate_limit.map(|l| l.rate);
         match (workers, limit) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -418,6 +441,16 @@ impl System {
             Target::Service(s) => s,
             Target::Cache(c) => self.caches[c.0 as usize].store,
         }
+    }
+
+    /// Whether a trigger restarts a service.
+    #[must_use]
+    pub fn restarts(&self, service: ServiceId) -> bool {
+        let actions = self.triggers.iter().flat_map(|t| &t.actions);
+        let mut kinds = actions.map(|a| &a.kind);
+        kinds.any(
+            |k| matches!(k, ActionKind::Restart { services, .. } if services.contains(&service)),
+        )
     }
 
     /// Requests per second over all classes (means of shaped loads).

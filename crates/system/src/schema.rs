@@ -58,6 +58,8 @@ pub(crate) enum Kind {
     Percent { max: f64 },
     /// A whole number.
     Count { min: u64, max: u64 },
+    /// A number of bytes: `64KiB`.
+    Size { min: u64, max: u64 },
     /// A number without a unit.
     Number { min: f64, max: f64 },
     /// `3x`.
@@ -119,6 +121,16 @@ pub(crate) enum Names {
     ClassOrAll,
     /// `entry` or a service.
     ServiceOrEntry,
+    /// A machine, in a drill file.
+    Host,
+    /// A header of a request.
+    Header,
+    /// Something to look at in a drill.
+    Metric,
+    /// A lever of a drill.
+    Lever,
+    /// A parameter of somebody else's tool.
+    Attribute,
 }
 
 impl Section {

@@ -151,6 +151,30 @@ pub(crate) fn count(text: &str) -> Result<u64> {
     number.replace('_', "").parse().map_err(|_| Mistake::new("this number is too large"))
 }
 
+/// Units of bytes.
+pub(crate) const SIZES: [(&str, u64); 4] =
+    [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+
+/// `64KiB`, `10MiB`: bytes.
+pub(crate) fn size(text: &str) -> Result<u64> {
+    let (number, unit) = split(text)?;
+    if unit.is_empty() {
+        return Err(Mistake::new("a size needs a unit").suggest(format!("{number}B")));
+    }
+    let Some((_, size)) = SIZES.iter().find(|(name, _)| *name == unit) else {
+        let wide = |(name, _): &&(&str, u64)| {
+            let first = |text: &str| text.chars().next().map(|c| c.to_ascii_uppercase());
+            first(name) == first(unit)
+        };
+        return Err(match SIZES.iter().find(wide) {
+            Some((right, _)) => Mistake::new(format!("`{unit}` is not a unit of size here"))
+                .suggest(format!("{number}{right}")),
+            None => Mistake::new("this is not a size"),
+        });
+    };
+    exact(number, *size).map(|bytes| bytes.0).ok_or_else(|| Mistake::new("this size is too large"))
+}
+
 /// `0.1`, `2`.
 pub(crate) fn number(text: &str) -> Result<f64> {
     match split(text)? {

@@ -57,6 +57,24 @@ impl Spec<Budget> {
     pub fn none() -> Self {
         Self { kind: "none", parameters: Vec::new(), initial: Budget::NONE }
     }
+
+    /// Retries for each first attempt that it permits for ever while every attempt fails, beside
+    /// the limits of the classes. `None`: it has no bound. A minimum per second is not in it.
+    #[must_use]
+    pub fn retries_while_all_fail(&self) -> Option<f64> {
+        let share = |i: usize| self.parameters.get(i).copied().unwrap_or(0.0) / 100.0;
+        match self.kind {
+            "none" => None,
+            // A share r of what is in flight, the retries themselves included.
+            "envoy" | "ratio" | "google" => Some(part(share(0), 1.0)),
+            // The same where a retry counts twice on the side of the requests.
+            "failsafe" => Some(part(share(0), 2.0)),
+            "deposit" => Some(share(0)),
+            // Emptied by failures, fed by successes alone, or a number per minute: while
+            // everything fails nothing is left, but for a minimum per second.
+            _ => Some(0.0),
+        }
+    }
 }
 
 impl Spec<Order> {
@@ -95,4 +113,10 @@ made! {
     Order = Order,
     DropRule = Drop,
     Admission = Admission,
+}
+
+/// Retries for each first attempt where they are the share r of all: r / (1 - n r).
+fn part(share: f64, n: f64) -> f64 {
+    let rest = 1.0 - n * share;
+    if rest > 0.0 { share / rest } else { f64::INFINITY }
 }

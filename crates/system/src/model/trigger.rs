@@ -28,7 +28,7 @@ pub struct Action {
     pub kind: ActionKind,
     /// Starts this long after the trigger.
     pub after: Nanos,
-    /// Lasts this long (zero for a cache flush).
+    /// Lasts this long (zero for a cache flush; until the last instance for a restart).
     pub lasts: Nanos,
 }
 
@@ -82,6 +82,13 @@ pub enum ActionKind {
     CacheFlush {
         /// Which.
         caches: Vec<CacheId>,
+    },
+    /// The instances are restarted, one after another: each loses what waits, and starts.
+    Restart {
+        /// Which.
+        services: Vec<ServiceId>,
+        /// Between two instances of a service; zero: all at once.
+        gap: Nanos,
     },
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Defined {
     pub(crate) services: NameList,
     pub(crate) caches: NameList,
     pub(crate) triggers: NameList,
+    pub(crate) metrics: NameList,
+    pub(crate) levers: NameList,
 }
 
 impl Reader<'_> {
@@ -59,6 +61,8 @@ impl Reader<'_> {
             Names::Service => (&self.names.services, "service"),
             Names::Cache => (&self.names.caches, "cache"),
             Names::Trigger => (&self.names.triggers, "trigger"),
+            Names::Metric => (&self.names.metrics, "metric"),
+            Names::Lever => (&self.names.levers, "lever"),
             Names::ClassOrAll if text == "all" => return Ok(Val::All),
             _ => (&self.names.classes, "class"),
         };

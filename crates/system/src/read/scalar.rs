@@ -106,6 +106,11 @@ impl Reader<'_> {
                 n if n > *max => Err(Mistake::new("this number is too large")),
                 n => Ok(Val::Count(n)),
             },
+            Kind::Size { min, max } => match units::size(text)? {
+                n if n < *min => Err(Mistake::new("this size is too small")),
+                n if n > *max => Err(Mistake::new("this size is too large")),
+                n => Ok(Val::Count(n)),
+            },
             Kind::Number { min, max } => within(units::number(text)?, *min, *max),
             Kind::Factor { min, max } => within(units::factor(text)?, *min, *max),
             Kind::Either(kinds) => self.either(node, text, kinds),

@@ -4,9 +4,11 @@ use damper_control::Kind as Of;
 use serde_json::{Map, Value, json};
 
 use super::{Key, Kind, Names, Presence, Section, Tagged};
+use crate::requests::REQUESTS;
 use crate::sections::calls::CALL;
 use crate::sections::control::{entries, may_be_none, names, parameter_kind, section_name};
 use crate::sections::root::{NAME_PATTERN, ROOT};
+use crate::sidecar::tables::SIDECAR;
 
 const NUMBER: &str = r"[0-9][0-9_]*(\.[0-9][0-9_]*)?";
 const TIME: &str = "(ns|us|ms|s|min|h)";
@@ -16,17 +18,41 @@ const TIME: &str = "(ns|us|ms|s|min|h)";
 #[must_use]
 pub fn json_schema() -> Value {
     let mut schema = Schema { definitions: Map::new() };
-    let mut root = schema.section(&ROOT);
+    let root = schema.section(&ROOT);
     let exclusive = json!([{"required": ["requests"]}, {"required": ["routes"]}]);
     let calls = schema.calls();
     schema.definitions.insert("calls".into(), calls);
+    schema.document("Damper system file", root, Some(exclusive))
+}
+
+/// The JSON Schema of the configuration of the sidecar. `damper schema proxy` prints it;
+/// `docs/proxy.schema.json` is a copy.
+#[must_use]
+pub fn sidecar_schema() -> Value {
+    let mut schema = Schema { definitions: Map::new() };
+    let root = schema.section(&SIDECAR);
+    let some = json!([{"required": ["inbound"]}, {"required": ["outbound"]}]);
+    let mut document = schema.document("Damper proxy configuration", root, None);
+    document["anyOf"] = some;
+    document
+}
+
+/// The JSON Schema of a request file. `docs/requests.schema.json` is a copy.
+#[must_use]
+pub fn request_schema() -> Value {
+    of("Damper request file", &REQUESTS)
+}
+
+/// The JSON Schema of another file that is read by tables of its own.
+pub(crate) fn of(title: &str, root: &Section) -> Value {
+    let mut schema = Schema { definitions: Map::new() };
+    let root = schema.section(root);
     let mut out = Map::new();
     out.insert("$schema".into(), "http://json-schema.org/draft-07/schema#".into());
-    out.insert("title".into(), "Damper system file".into());
-    if let Some(root) = root.as_object_mut() {
-        out.append(root);
+    out.insert("title".into(), title.into());
+    if let Value::Object(mut root) = root {
+        out.append(&mut root);
     }
-    out.insert("oneOf".into(), exclusive);
     out.insert("definitions".into(), Value::Object(schema.definitions));
     Value::Object(out)
 }
@@ -36,6 +62,21 @@ struct Schema {
 }
 
 impl Schema {
+    /// What is around a root.
+    fn document(self, title: &str, mut root: Value, one_of: Option<Value>) -> Value {
+        let mut out = Map::new();
+        out.insert("$schema".into(), "http://json-schema.org/draft-07/schema#".into());
+        out.insert("title".into(), title.into());
+        if let Some(root) = root.as_object_mut() {
+            out.append(root);
+        }
+        if let Some(one_of) = one_of {
+            out.insert("oneOf".into(), one_of);
+        }
+        out.insert("definitions".into(), Value::Object(self.definitions));
+        Value::Object(out)
+    }
+
     fn kind(&mut self, kind: &Kind) -> Value {
         match kind {
             Kind::Text => json!({"type": ["string", "number", "boolean"]}),
@@ -55,6 +96,7 @@ impl Schema {
                 }
                 json!({"anyOf": [number, pattern("[0-9]+(_[0-9]+)+")]})
             }
+            Kind::Size { .. } => pattern(&format!("{NUMBER} ?(B|KiB|MiB|GiB)")),
             Kind::Number { min, max } => {
                 let number = json!({"type": "number", "minimum": min, "maximum": max});
                 json!({"anyOf": [number, pattern("[0-9]+(_[0-9]+)+")]})
@@ -232,6 +274,9 @@ fn pattern(pattern: &str) -> Value {
 fn names_pattern(names: Names) -> Value {
     match names {
         Names::Policy => json!({"pattern": format!("^{NAME_PATTERN}( *-> *{NAME_PATTERN})?$")}),
+        // An address of IPv6 has colons.
+        Names::Host => json!({"pattern": "^[A-Za-z0-9:_.-]+$"}),
+        Names::Header => json!({"pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$"}),
         _ => json!({"pattern": format!("^{NAME_PATTERN}$")}),
     }
 }

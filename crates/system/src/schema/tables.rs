@@ -6,6 +6,7 @@ use super::{Kind, Presence, Section, Tagged};
 use crate::sections::calls::CALL;
 use crate::sections::control::{entries, noun, section_name};
 use crate::sections::root::ROOT;
+use crate::sidecar::tables::SIDECAR;
 
 const BEGIN: &str = "<!-- keys -->";
 const END: &str = "<!-- end of keys -->";
@@ -13,17 +14,27 @@ const END: &str = "<!-- end of keys -->";
 /// The reference with its generated part as the tables have it now.
 #[must_use]
 pub fn rewrite(markdown: &str) -> String {
+    rewrite_of(markdown, &[&ROOT, &CALL])
+}
+
+/// The same for the page of the sidecar's configuration.
+#[must_use]
+pub fn rewrite_sidecar(markdown: &str) -> String {
+    rewrite_of(markdown, &[&SIDECAR])
+}
+
+/// The same for the tables below these sections.
+pub(crate) fn rewrite_of(markdown: &str, roots: &[&'static Section]) -> String {
     let Some((before, rest)) = markdown.split_once(BEGIN) else {
         return markdown.to_owned();
     };
     let after = rest.split_once(END).map_or("", |(_, after)| after);
-    format!("{before}{BEGIN}\n\n{}{END}{after}", all())
+    format!("{before}{BEGIN}\n\n{}{END}{after}", all(roots))
 }
 
-fn all() -> String {
+fn all(roots: &[&'static Section]) -> String {
     let mut found = Vec::new();
-    section(&ROOT, &mut found);
-    section(&CALL, &mut found);
+    roots.iter().for_each(|root| section(root, &mut found));
     let mut out = String::new();
     for part in found {
         match part {

@@ -27,6 +27,9 @@ impl Kind {
             Self::Count { min, max } => {
                 format!("a whole number from {min} to {}", grouped(*max))
             }
+            Self::Size { min, max } => {
+                format!("a size such as `64KiB`, from {} to {}", size(*min), size(*max))
+            }
             Self::Number { min, max } => {
                 format!("a number from {min} to {}", grouped(*max as u64))
             }
@@ -79,6 +82,7 @@ impl Kind {
             Self::Count { min, max } if min == max => format!("`{min}`"),
             Self::Count { min, max } if *max == u64::MAX => format!("count ≥ {min}"),
             Self::Count { min, max } => format!("count {min} to {}", grouped(*max)),
+            Self::Size { min, max } => format!("size {} to {}", size(*min), size(*max)),
             Self::Number { min, max } => format!("number {min} to {}", grouped(*max as u64)),
             Self::Factor { min, max } => format!("factor {min} to {}", grouped(*max as u64)),
             Self::Either(kinds) => kinds.iter().map(Self::docs).collect::<Vec<_>>().join(" or "),
@@ -109,6 +113,11 @@ impl Names {
             Self::Policy => "`default`, a callee, or `caller -> callee`",
             Self::ClassOrAll => "`all` or the name of a class",
             Self::ServiceOrEntry => "`entry` or the name of a service",
+            Self::Host => "the name or address of a host",
+            Self::Header => "the name of a header",
+            Self::Metric => "the name of a metric",
+            Self::Lever => "the name of a lever",
+            Self::Attribute => "the name of an attribute",
         }
     }
 
@@ -122,6 +131,11 @@ impl Names {
             Self::Policy => "`default`, callees, or `caller -> callee`",
             Self::ClassOrAll => "`all` or class names",
             Self::ServiceOrEntry => "`entry` or service names",
+            Self::Host => "hosts",
+            Self::Header => "header names",
+            Self::Metric => "metric names",
+            Self::Lever => "lever names",
+            Self::Attribute => "attribute names",
         }
     }
 }
@@ -157,4 +171,12 @@ pub(crate) fn grouped(n: u64) -> String {
         out.push(c);
     }
     out
+}
+
+/// 64KiB.
+pub(crate) fn size(bytes: u64) -> String {
+    let units = crate::units::SIZES.iter().rev();
+    let unit = units.copied().find(|(_, size)| bytes >= *size && bytes.is_multiple_of(*size));
+    let (name, size) = unit.unwrap_or(("B", 1));
+    format!("{}{name}", bytes / size)
 }

@@ -123,7 +123,7 @@ fn pull(reader: &mut Reader<'_>, item: &Node, at: Span) -> Option<Pull> {
     Some(Pull { after, classes, action })
 }
 
-fn level(reader: &mut Reader<'_>, f: &Fields<'_>, key: &str) -> Option<Level> {
+pub(crate) fn level(reader: &mut Reader<'_>, f: &Fields<'_>, key: &str) -> Option<Level> {
     let share = f.node(key)?.scalar().is_some_and(|text| text.trim_end().ends_with('%'));
     let x = reader.number(f, key)?;
     Some(if share { Level::Share(x) } else { Level::Rate(x) })

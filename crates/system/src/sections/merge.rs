@@ -7,7 +7,9 @@ use damper_control::{Backoff, Growth, Jitter, Nanos};
 use super::control::{self, ControlPart};
 use super::policies::{Partial, Partials, Placed};
 use super::retry_parts::BackoffPart;
-use crate::model::{Cache, CacheMode, Caller, Edge, Policies, Policy, Step, Target, Work};
+use crate::model::{
+    Cache, CacheMode, Caller, Edge, Policies, Policy, Service, ServiceId, Step, Target, Work,
+};
 use crate::problem::Draft;
 use crate::read::Reader;
 use crate::schema::words;
@@ -27,6 +29,7 @@ pub(crate) struct Origin {
 pub(crate) fn edges(
     reader: &mut Reader<'_>,
     work: &Work,
+    services: &[Service],
     caches: &[Cache],
     partials: &Partials,
 ) -> Vec<(Edge, Origin)> {
@@ -51,6 +54,7 @@ pub(crate) fn edges(
             }
         }
     }
+    met.mechanisms(services);
     let callees: HashMap<Target, &Partial> =
         partials.callees.iter().map(|(t, p)| (*t, p)).collect();
     let special: HashMap<(Caller, Target), &Partial> =
@@ -110,6 +114,19 @@ impl Met<'_> {
     fn edge(&mut self, caller: Caller, target: Target) {
         if self.seen.insert((caller, target)) {
             self.order.push((caller, target));
+        }
+    }
+
+    /// Calls that instances make for themselves.
+    fn mechanisms(&mut self, services: &[Service]) {
+        for (s, service) in services.iter().enumerate() {
+            let m = &service.mechanisms;
+            let start = m.start.and_then(|s| s.calls).map(|(to, _)| to);
+            let lease = m.lease.map(|l| l.from);
+            let log = m.error_log.map(|l| l.to);
+            for to in [start, lease, log].into_iter().flatten() {
+                self.edge(Caller::Service(ServiceId(s as u32)), Target::Service(to));
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    caches, calls, experiment, load, merge, policies, routes, services, triggers, users, warnings,
+    caches, calls, experiment, gaps, load, merge, policies, routes, services, triggers, users,
+    warnings,
 };
 use crate::model::{System, Work};
 use crate::node::{Name, Node, Value, quoted};
@@ -77,6 +78,12 @@ pub(crate) static ROOT: Section = Section {
             "{}",
             "how a run is watched",
         ),
+        optional(
+            "gaps",
+            Kind::List(&Kind::Section(&gaps::GAP)),
+            "",
+            "what is not known; `damper learn` writes them",
+        ),
     ],
 };
 
@@ -134,11 +141,12 @@ pub(crate) fn lower(
         caches: cache_names.iter().map(|n| n.span).collect(),
     };
     let edges = match &work {
-        Some(work) => merge::edges(reader, work, &caches, &partial),
+        Some(work) => merge::edges(reader, work, &services, &caches, &partial),
         None => Vec::new(),
     };
     let triggers = triggers::lower(reader, &fields, &services);
     let experiment = experiment::lower(reader, &fields, &triggers, &load);
+    gaps::check(reader, &fields, root);
     if reader.sink.has_errors() {
         return None;
     }
@@ -224,7 +232,12 @@ fn classes(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
 }
 
 /// The names that a section defines; `taken` are those it shares its namespace with.
-fn names(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str, taken: &[Name]) -> Vec<Name> {
+pub(crate) fn names(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    key: &str,
+    taken: &[Name],
+) -> Vec<Name> {
     let Some(node) = fields.node(key) else {
         return Vec::new();
     };
@@ -279,7 +292,7 @@ fn well_formed(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-fn texts(names: &[Name]) -> NameList {
+pub(crate) fn texts(names: &[Name]) -> NameList {
     NameList::new(names.iter().map(|n| n.text.clone()).collect())
 }
 

@@ -3,8 +3,13 @@
 use damper_control::queue::Order;
 use damper_control::{Kind as Of, Pushback};
 
-use super::{calls, control, lever, service_time};
-use crate::model::{Balance, Contention, OnAbandon, Overloaded, RateLimit, Service, Spec};
+use super::mechanisms::tables::{
+    AUTOSCALE, ELECTION, ERROR_LOG, FAILOVER, HEALTH, LEASE, PAUSES, POOL, START, mechanism,
+};
+use super::{calls, control, lever, mechanisms, service_time};
+use crate::model::{
+    Balance, Contention, Mechanisms, OnAbandon, Overloaded, RateLimit, Service, Spec,
+};
 use crate::node::Entry;
 use crate::problem::Draft;
 use crate::read::{Fields, Reader, Val};
@@ -112,6 +117,21 @@ pub(crate) static SERVICE: Section = Section {
             "false",
             "whether a worker stays occupied while the calls it makes are under way",
         ),
+        mechanism!("health", &HEALTH, "checks that take slow instances out of rotation"),
+        mechanism!("autoscale", &AUTOSCALE, "instances that come and go with utilisation"),
+        mechanism!("pauses", &PAUSES, "stops of an instance to collect garbage"),
+        mechanism!("start", &START, "what an instance does before it serves"),
+        mechanism!("lease", &LEASE, "what an instance does not serve without"),
+        mechanism!("election", &ELECTION, "a leader that is replaced when it is late"),
+        mechanism!("failover", &FAILOVER, "where its load goes while it fails"),
+        mechanism!("pool", &POOL, "connections that callers keep to its instances"),
+        mechanism!("error_log", &ERROR_LOG, "what a failure writes, and where"),
+        otherwise(
+            "calls_as",
+            Kind::Name(Names::Class),
+            "the class it works for",
+            "the class of the calls that it makes: priority that is not carried over this hop",
+        ),
     ],
 };
 
@@ -171,7 +191,9 @@ pub(crate) static CONTENTION: Section = Section {
 pub(crate) fn lower(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<Service> {
     let entries = fields.node("services").and_then(|n| n.entries());
     let entries = entries.unwrap_or_default();
-    entries.iter().map(|entry| service(reader, entry)).collect()
+    let services: Vec<Service> = entries.iter().map(|entry| service(reader, entry)).collect();
+    mechanisms::log_circles(reader, entries, &services);
+    services
 }
 
 fn service(reader: &mut Reader<'_>, entry: &Entry) -> Service {
@@ -196,6 +218,7 @@ fn service(reader: &mut Reader<'_>, entry: &Entry) -> Service {
         on_abandon: OnAbandon::Finish,
         contention: Contention::default(),
         blocking: false,
+        mechanisms: Mechanisms::default(),
     };
     let Some(f) = reader.section(&entry.value, &SERVICE, entry.key.span) else {
         return service;
@@ -230,6 +253,7 @@ fn service(reader: &mut Reader<'_>, entry: &Entry) -> Service {
         };
     }
     service.blocking = reader.flag(&f, "blocking").unwrap_or(false);
+    service.mechanisms = mechanisms::lower(reader, &f, service.instances);
     without_workers(reader, &service, &f);
     queue_and_order(reader, &service, &f);
     service

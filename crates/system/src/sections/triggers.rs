@@ -22,7 +22,7 @@ pub(crate) const ACTIONS: Kind = Kind::Keyed(&ACTION_KINDS);
 
 static ACTION: Section = Section {
     name: "action",
-    doc: "One thing that goes wrong: exactly one of the first seven keys, with what it needs.",
+    doc: "One thing that goes wrong: exactly one of the first eight keys, with what it needs.",
     keys: &[
         otherwise("outage", SERVICES, "", "these services stop working"),
         otherwise("slowdown", SERVICES, "", "their service times are multiplied by `factor`"),
@@ -41,6 +41,12 @@ static ACTION: Section = Section {
             "the load of a class or of all is multiplied by `factor`, or set to `rate`",
         ),
         otherwise("cache_flush", Kind::OneOrMany(&CACHE), "", "these caches lose everything"),
+        otherwise(
+            "restart",
+            SERVICES,
+            "",
+            "their instances are restarted, all at once or at a `rate`, and start as `start` says",
+        ),
         optional(
             "mode",
             Kind::Word(&["silent", "refuse"]),
@@ -58,13 +64,13 @@ static ACTION: Section = Section {
             "rate",
             Kind::Either(&[Kind::Share { zero: false }, RATE]),
             "",
-            "error rate: a percentage; load spike: requests per second, of all classes together",
+            "error rate: a percentage; load spike: requests per second, of all classes together; restart: instances per second",
         ),
         otherwise("latency", Kind::Duration { zero: false }, "", "added latency: how much"),
         otherwise(
             "for",
             Kind::Duration { zero: false },
-            "needed by all but `cache_flush`",
+            "needed by all but `cache_flush` and `restart`",
             "how long it lasts",
         ),
         optional(
@@ -87,6 +93,7 @@ pub(crate) static ACTION_KINDS: Tagged = Tagged {
         variant("added_latency", &["latency", "for"], &["after"]),
         variant("load_spike", &["for"], &["factor", "rate", "after"]),
         variant("cache_flush", &[], &["after"]),
+        variant("restart", &[], &["rate", "after"]),
     ],
 };
 
@@ -134,8 +141,17 @@ fn action(reader: &mut Reader<'_>, item: &Node, at: Span, services: &[Service]) 
     let lasts = reader.duration(&f, "for");
     let after = reader.duration(&f, "after").unwrap_or(Nanos::ZERO);
     let kind = kind(reader, variant.name, &f, services);
-    let lasts = if variant.name == "cache_flush" { Nanos::ZERO } else { lasts? };
-    Some(Action { kind: kind?, after, lasts })
+    let kind = kind?;
+    let lasts = match &kind {
+        ActionKind::CacheFlush { .. } => Nanos::ZERO,
+        // The last instance goes when all the others have gone.
+        ActionKind::Restart { services: which, gap } => {
+            let most = which.iter().map(|s| services[s.0 as usize].most_instances()).max();
+            Nanos(gap.0.saturating_mul(u64::from(most.unwrap_or(1)) - 1))
+        }
+        _ => lasts?,
+    };
+    Some(Action { kind, after, lasts })
 }
 
 fn kind(
@@ -178,6 +194,16 @@ fn kind(
                 );
             }
             Some(ActionKind::CapacityLoss { services: which, share })
+        }
+        "restart" => {
+            let gap = match f.node("rate") {
+                None => Nanos::ZERO,
+                Some(rate) => match reader.scalar(rate, &Kind::Rate { zero: false })? {
+                    Val::Number(rate) => Nanos::from_secs_f64(1.0 / rate),
+                    _ => return None,
+                },
+            };
+            Some(ActionKind::Restart { services: which?, gap })
         }
         "error_rate" => match reader.scalar(f.node("rate")?, &SHARE)? {
             Val::Number(rate) => Some(ActionKind::ErrorRate { services: which?, rate }),

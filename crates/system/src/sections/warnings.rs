@@ -203,7 +203,7 @@ fn overload(reader: &mut Reader<'_>, system: &System, places: &Places) {
     let arriving = arrival_rates(system);
     let mut over = system.services.iter().zip(arriving).zip(&places.services).filter_map(
         |((service, rate), at)| {
-            let capacity = service.capacity()?;
+            let capacity = service.most_capacity()?;
             (rate > capacity * (1.0 + 1e-9)).then_some((service, rate, capacity, *at))
         },
     );

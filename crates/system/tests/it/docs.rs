@@ -27,11 +27,38 @@ fn schema_is_up_to_date() {
 }
 
 #[test]
+fn schema_of_requests_is_up_to_date() {
+    let schema = serde_json::to_string_pretty(&damper_system::request_schema()).unwrap();
+    same(&docs("requests.schema.json"), &format!("{schema}\n"));
+}
+
+#[test]
 fn reference_is_up_to_date() {
     let path = docs("system-file.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let wanted = damper_system::rewrite_tables(&text);
     assert!(wanted.contains("### service\n"), "the markers are gone");
+    same(&path, &wanted);
+}
+
+#[test]
+fn drill_files_are_up_to_date() {
+    let schema = serde_json::to_string_pretty(&damper_system::drill_schema()).unwrap();
+    same(&docs("drill.schema.json"), &format!("{schema}\n"));
+    let path = docs("drill.md");
+    let wanted = damper_system::rewrite_drill_tables(&std::fs::read_to_string(&path).unwrap());
+    assert!(wanted.contains("### phase\n"), "the markers are gone");
+    same(&path, &wanted);
+}
+
+#[test]
+fn the_page_of_the_proxy_is_up_to_date() {
+    let schema = serde_json::to_string_pretty(&damper_system::sidecar_schema()).unwrap();
+    same(&docs("proxy.schema.json"), &format!("{schema}\n"));
+    let path = docs("proxy.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let wanted = damper_system::rewrite_sidecar_tables(&text);
+    assert!(wanted.contains("### inbound\n"), "the markers are gone");
     same(&path, &wanted);
 }
 

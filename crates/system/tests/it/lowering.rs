@@ -15,7 +15,7 @@ fn fixture(name: &str) -> SystemFile {
 
 #[test]
 fn whole_files() {
-    for name in ["hotel", "cache", "routes", "trace", "controls"] {
+    for name in ["hotel", "cache", "routes", "trace", "controls", "mechanisms"] {
         let file = fixture(&format!("{name}.yaml"));
         let system = file.lower().unwrap_or_else(|p| panic!("{p}"));
         insta::assert_debug_snapshot!(format!("lower-{name}"), system);
@@ -164,4 +164,16 @@ fn deep_trees_and_anchors() {
     assert!(problems.to_string().contains("nested more than 32 deep"), "{problems}");
     let shared = "{a: {share: 50%, calls: &c [db, db]}, b: {share: 50%, calls: *c}}";
     good(&[("requests", shared)]);
+}
+
+/// An autoscaler is not asked: capacity is that of the instances that there are at first.
+#[test]
+fn capacity_is_of_the_instances_that_a_service_begins_with() {
+    let system = good(&[(
+        "services",
+        "{db: {workers: 3, service_time: 100ms, instances: 10, autoscale: {max: 300}}}",
+    )]);
+    let db = &system.services[0];
+    assert_eq!(db.capacity(), Some(300.0));
+    assert_eq!(db.most_capacity(), Some(9_000.0));
 }

@@ -4,6 +4,7 @@
 mod changes;
 mod controls;
 mod docs;
+mod drill;
 mod examples;
 mod lowering;
 mod mistakes;

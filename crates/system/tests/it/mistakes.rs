@@ -85,6 +85,7 @@ fn one_line_for_programs() {
         "system.yaml:2:17: error: a service has no key `wrokers`; expected `workers`, `instances`, \
          `balance`, `service_time`, `rate_limit`, `queue`, `order`, `drop`, `admission`, \
          `concurrency`, `shares`, `overloaded`, `pushback`, `lever`, `failure`, `error_cost`, \
-         `on_abandon`, `contention` or `blocking`; did you mean `workers`?"
+         `on_abandon`, `contention`, `blocking`, `health`, `autoscale`, `pauses`, `start`, `lease`, \
+         `election`, `failover`, `pool`, `error_log` or `calls_as`; did you mean `workers`?"
     );
 }

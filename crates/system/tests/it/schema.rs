@@ -1,5 +1,7 @@
 //! The JSON Schema accepts what the reader accepts.
 
+use std::path::Path;
+
 use damper_system::{SystemFile, json_schema};
 
 use crate::file;
@@ -15,6 +17,39 @@ fn validator() -> jsonschema::Validator {
 #[test]
 fn is_a_schema() {
     assert!(jsonschema::draft7::meta::is_valid(&json_schema()));
+}
+
+/// The examples are read, and the schema agrees.
+#[test]
+fn the_proxys_schema_accepts_its_examples_and_no_other_keys() {
+    let schema = damper_system::sidecar_schema();
+    assert!(jsonschema::draft7::meta::is_valid(&schema));
+    let validator = jsonschema::draft7::new(&schema).unwrap();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/proxy");
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        damper_system::sidecar::Sidecar::read(&path).unwrap_or_else(|p| panic!("{p}"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(&json(&text)).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
+        files += 1;
+    }
+    assert!(files >= 2);
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    let read = damper_system::sidecar::Sidecar::read(&deploy.join("proxy/proxy.yaml"));
+    assert_eq!(read.unwrap_or_else(|p| panic!("{p}")).listeners.len(), 2);
+    let shop = |path| std::fs::read_to_string(deploy.join(path)).unwrap();
+    assert_eq!(shop("shop.yaml"), shop("proxy/shop.yaml"), "one is a copy of the other");
+    for wrong in [
+        "proxy: 1\nsystem: s\n",
+        "proxy: 2\nsystem: s\ninbound: [{service: db, listen: 'a', upstream: b}]\n",
+        "proxy: 1\nsystem: s\ninbound: [{service: db, listen: 'a'}]\n",
+        "proxy: 1\nsystem: s\ninbound: [{service: db, listen: 'a', upstream: b, limits: {head: 5}}]\n",
+    ] {
+        assert!(!validator.is_valid(&json(wrong)), "{wrong}");
+    }
 }
 
 #[test]

@@ -32,6 +32,13 @@ fn warnings() {
                 ),
             ],
         ),
+        (
+            "warn-mechanisms-without-effect",
+            vec![(
+                "services",
+                "{db: {workers: 30, service_time: 100ms, queue: 100, balance: random, pool: {order: mru}, start: {calls: 3}}}",
+            )],
+        ),
         ("warn-overload", vec![bounded, ("load", "{ramp: {from: 100/s, to: 900/s, over: 10s}}")]),
         (
             "warn-overload-behind-a-cache",
@@ -112,6 +119,17 @@ fn warnings() {
                     "{c: {store: db, mode: read-through, hit_rate: 50%, hot_keys: 10, fill: always}}",
                 ),
                 ("requests", "{r: {calls: [c]}}"),
+            ],
+        ),
+        (
+            "warn-gaps",
+            vec![
+                bounded,
+                ("policies", "{default: {timeout: 1s}}"),
+                (
+                    "gaps",
+                    "[{path: services.db.queue, why: filled}, {path: 'services.db.rate_limit', why: traces show none}, {path: 'policies.\"client -> db\".timeout', why: filled by default}, {path: 'policies.\"client -> db\".retry.limit', why: nothing failed}]",
+                ),
             ],
         ),
     ] {

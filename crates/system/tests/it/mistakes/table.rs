@@ -279,6 +279,29 @@ pub(crate) fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>
             vec![caches, cached, ("triggers", "{blip: [{cache_flush: users, for: 2s}]}")],
         ),
         ("flush-of-a-service", vec![("triggers", "{blip: [{cache_flush: db}]}")]),
+        ("restart-at-a-share", vec![("triggers", "{deploy: [{restart: db, rate: 5%}]}")]),
+        // Mechanisms.
+        ("mechanism-a-word", vec![("services", "{db: {health: yes}}")]),
+        ("mechanism-key-unknown", vec![("services", "{db: {health: {timout: 1s}}}")]),
+        (
+            "lease-over-before-it-is-renewed",
+            vec![("services", "{db: {lease: {from: db, every: 20s, lasts: 20s}}}")],
+        ),
+        (
+            "lease-from-nobody",
+            vec![("services", "{db: {lease: {from: bd, every: 1s, lasts: 2s}}}")],
+        ),
+        (
+            "autoscale-starts-outside",
+            vec![("services", "{db: {instances: 40, autoscale: {max: 30}}}")],
+        ),
+        ("error-log-of-itself", vec![("services", "{db: {error_log: {to: db}}}")]),
+        (
+            "error-logs-in-a-circle",
+            vec![("services", "{a: {error_log: {to: db}}, db: {error_log: {to: a}}}")],
+        ),
+        ("pool-without-order", vec![("services", "{db: {instances: 2, pool: {}}}")]),
+        ("calls-as-nobody", vec![("services", "{db: {calls_as: hihg}}")]),
         // Experiment.
         ("trigger-before-warmup", vec![("experiment", "{warmup: 60s, trigger_at: 30s}")]),
         (
@@ -295,6 +318,12 @@ pub(crate) fn sections() -> Vec<(&'static str, Vec<(&'static str, &'static str)>
             vec![two, ("load", "{high: 1/s, low: 0/s}"), ("experiment", "{vary: low}")],
         ),
         ("seed-fraction", vec![("experiment", "{seed: 1.5, replications: 0, recovered_at: 0%}")]),
+        // Gaps.
+        ("gaps-not-a-list", vec![("gaps", "{services.db.workers: unknown}")]),
+        (
+            "gaps-malformed",
+            vec![("gaps", "[{path: services.db.workers}, {path: 'a[', why: x}, {way: x, why: x}]")],
+        ),
         // Several at once, in the order of the file.
         (
             "several",
