@@ -16,6 +16,7 @@
 //! - A clock that goes back earns nothing and sets no ramp back.
 //! - After a restart it is never more open than before: see [`LeverState`].
 
+mod callers;
 mod change;
 mod flow;
 mod journal;
@@ -23,6 +24,7 @@ mod state;
 
 use alloc::collections::VecDeque;
 
+pub use self::callers::CallerLever;
 pub use self::change::{Action, Change, ClassSet, Level, Pulled, Ramp};
 use self::flow::{Flow, Mode};
 pub use self::journal::Record;

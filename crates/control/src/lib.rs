@@ -52,6 +52,7 @@ pub mod deadline;
 pub mod entry;
 mod family;
 pub mod gate;
+pub mod guard;
 pub mod lever;
 pub mod limits;
 pub mod observe;

@@ -25,7 +25,7 @@ pub use transparent::{Reached, Transparent, Verdict};
 
 use crate::budget::{Attempt, RetryBudget};
 use crate::pushback::Pushback;
-use crate::{Backoff, Budget, Nanos, Outcome, Reason, Refusal, RetryLimits, RetryOn};
+use crate::{Backoff, Nanos, Outcome, Reason, Refusal, RetryLimits, RetryOn};
 
 /// A retry policy without its state.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,10 +71,10 @@ impl Retry {
     /// A [`Refusal`] with the first reason that applies; the failure is then final.
     #[inline]
     #[allow(clippy::too_many_arguments)] // state, budget, clock and chance come in apart, by design
-    pub fn decide<R: Rng + ?Sized>(
+    pub fn decide<B: RetryBudget + ?Sized, R: Rng + ?Sized>(
         &self,
         state: &mut RetryState,
-        budget: &mut Budget,
+        budget: &mut B,
         class: u8,
         outcome: Outcome,
         now: Nanos,
@@ -94,10 +94,10 @@ impl Retry {
     /// A [`Refusal`] with the first reason that applies. Where the callee named a time, the
     /// refusal carries it, so that it can be passed on to whoever called.
     #[inline]
-    pub fn decide_with<R: Rng + ?Sized>(
+    pub fn decide_with<B: RetryBudget + ?Sized, R: Rng + ?Sized>(
         &self,
         state: &mut RetryState,
-        budget: &mut Budget,
+        budget: &mut B,
         failure: Failure,
         now: Nanos,
         deadline: Option<Nanos>,

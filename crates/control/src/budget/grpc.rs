@@ -102,6 +102,12 @@ impl GrpcTokenBucket {
         })
     }
 
+    /// What it was made with: `max_tokens` and `token_ratio`, for a form of it that threads share.
+    #[must_use]
+    pub fn settings(&self) -> (u32, f64) {
+        (self.max / MILLI, f64::from(self.ratio) / f64::from(MILLI))
+    }
+
     /// The bucket after a new configuration as C-core does it: as full, in proportion, as it was.
     /// `None` for settings that [`GrpcTokenBucket::try_new`] refuses.
     #[must_use]

@@ -5,7 +5,7 @@ use crate::budget::GrpcTokenBucket;
 use crate::conditions::{Answer, Conditions, Reply, Reset, Sent};
 use crate::observe::Observe;
 use crate::testing::Zero;
-use crate::{Growth, Jitter};
+use crate::{Budget, Growth, Jitter};
 use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
