@@ -1,7 +1,9 @@
 //! Finds the retry policies of source code: of libraries by their catalogue, of hand-rolled loops
 //! by their shape. Every language is lowered to one [`tree`]; what follows is written once.
 
+pub mod clients;
 pub mod config;
+pub mod factors;
 pub mod language;
 pub mod library;
 pub mod loops;
@@ -9,8 +11,11 @@ pub mod lower;
 pub mod policy;
 pub mod prefilter;
 pub mod rules;
+mod said;
 pub mod scan;
 pub mod scope;
+mod service_config;
+pub mod settings;
 pub mod suppress;
 pub mod tree;
 pub mod value;

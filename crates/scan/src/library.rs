@@ -8,17 +8,16 @@ mod names;
 mod parts;
 mod read;
 mod schedule;
+mod seek;
 
-use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
-
-use aho_corasick::AhoCorasick;
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 
 pub use manifests::Manifests;
+pub(crate) use schedule::end_by_deadline;
+pub(crate) use seek::Seek;
 
 use crate::language::Language;
-use crate::policy::{Policy, Scope};
-use crate::prefilter::automaton;
+use crate::policy::{Attempts, Policy, Scope};
 use crate::tree::{Id, Kind, Tree};
 use crate::value::Values;
 
@@ -64,17 +63,6 @@ struct Match<'e> {
     form: Form,
     id: Id,
     given: Given,
-}
-
-/// Finds any word without which a file has nothing of any library in it.
-pub(crate) fn words(language: Language) -> &'static AhoCorasick {
-    static OF: OnceLock<HashMap<&'static str, AhoCorasick>> = OnceLock::new();
-    let all = OF.get_or_init(|| {
-        let each = catalogue::ECOSYSTEMS.iter();
-        each.map(|ecosystem| (ecosystem.name, automaton(names::words(ecosystem)))).collect()
-    });
-    let name = Ecosystem::of(language).map_or("python", |ecosystem| ecosystem.name);
-    &all[name]
 }
 
 /// The policies of libraries in a file, in the order of their lines. A file that cannot be judged
@@ -132,7 +120,7 @@ fn by_last_name<'e>(active: &[&'e Entry]) -> HashMap<&'e str, Vec<Wanted<'e>>> {
                 for name in list {
                     // A module that is itself called has any name.
                     let last = match names::segments(name).last() {
-                        Some(last) if *last != "default" => last,
+                        Some(last) if *last != "default" && !last.starts_with('*') => last,
                         _ => "",
                     };
                     all.entry(last).or_default().push(Wanted { entry, shape, form, name });
@@ -197,13 +185,14 @@ fn one<'e>(
         let fits = match one.form {
             Form::Method => {
                 matches!(tree.kind(name), Kind::Field { .. })
-                    && context.values.imports().qualify(tree, name).is_none_or(|found| {
-                        one.entry
-                            .imports
-                            .iter()
-                            .any(|import| found.module.starts_with(import.as_str()))
-                    })
-                    && (one.shape.free || names::imported(one.entry, context.values))
+                    && (one.shape.free
+                        || names::imported(one.entry, context.values)
+                            && context.values.imports().qualify(tree, name).is_none_or(|found| {
+                                one.entry
+                                    .imports
+                                    .iter()
+                                    .any(|import| found.module.starts_with(import.as_str()))
+                            }))
             }
             _ => names::is_named(one.entry, one.shape, one.name, name, context.values),
         };
@@ -211,7 +200,7 @@ fn one<'e>(
             let mut given = match tree.kind(id) {
                 Kind::Class { body, .. } if one.form == Form::Base => Given::of_class(tree, *body),
                 Kind::Assign { value, .. } => Given::of_assignment(context.values, *value),
-                _ => Given::of(context.values, id),
+                _ => Given::of(context.values, id, &one.entry.own_methods()),
             };
             if one.form == Form::Method {
                 given.receiver(tree, name);
@@ -240,6 +229,8 @@ fn judge(
     if written(&policy) == 0 {
         match found.shape.silent {
             Silent::Policy => {}
+            // A version that does nothing by itself.
+            Silent::Implicit if policy.attempts_total.value == Attempts::Count(1) => return None,
             Silent::Implicit => {
                 policy.implicit = true;
                 policy.confidence = crate::policy::Confidence::Low;

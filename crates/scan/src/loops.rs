@@ -10,8 +10,11 @@
 mod candidate;
 mod describe;
 mod file;
+mod interceptor;
 mod judge;
+mod limits;
 mod machine;
+mod requeue;
 mod schedule;
 mod value;
 mod words;
@@ -19,6 +22,7 @@ mod words;
 use crate::language::Language;
 use crate::policy::{Kind, Policy};
 use crate::tree::{Id, Tree};
+use crate::value::Values;
 
 use candidate::Shape;
 use judge::Budget;
@@ -50,10 +54,37 @@ pub struct Sites {
     pub waits: Vec<Id>,
 }
 
+/// Whether a call of this name may be an operation that is made again because it failed, as far as
+/// the name tells: `elsewhere` says whether anything else may tell that it leaves the process.
+pub(crate) fn may_be_repeated(
+    language: Language,
+    name: &str,
+    elsewhere: impl FnOnce() -> bool,
+) -> bool {
+    let parts = name.split(['.', ':', '>']).map(|part| part.trim_end_matches(['?', '-']));
+    let path: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    let Some(last) = path.last() else { return true };
+    !words::is_pure(&path, last)
+        && words::sleep(language, &path, last).is_none()
+        && (words::leaves_the_process(&path) || elsewhere())
+}
+
+pub(crate) use words::{drops_what_was_kept, speaks_of_again, word_before};
+
 /// The hand-rolled retries of a file, in the order of their lines.
 #[must_use]
 pub fn find(tree: &Tree<'_>, language: Language) -> Vec<Finding> {
-    let file = file::File::new(tree, language);
+    find_with(tree, language, None)
+}
+
+/// The same with what other files say of names that this one does not declare.
+#[must_use]
+pub fn find_with<'t, 's>(
+    tree: &'t Tree<'s>,
+    language: Language,
+    values: Option<&'t Values<'t, 's>>,
+) -> Vec<Finding> {
+    let file = file::File::new(tree, language, values);
     let mut budget = Budget { steps: STEPS_PER_FILE };
     let mut found: Vec<(Shape, Vec<Id>, Finding)> = Vec::new();
     for candidate in candidate::all(&file) {
@@ -92,6 +123,14 @@ pub fn find(tree: &Tree<'_>, language: Language) -> Vec<Finding> {
         })
         .map(|(_, _, finding)| finding)
         .collect();
+    for one in requeue::find(&file).into_iter().chain(interceptor::find(&file)) {
+        let known = |known: &Finding| {
+            known.policy.line <= one.policy.end_line && one.policy.line <= known.policy.end_line
+        };
+        if out.len() < MOST_FINDINGS && !out.iter().any(known) {
+            out.push(one);
+        }
+    }
     out.sort_by_key(|finding| (finding.policy.line, finding.policy.end_line));
     out
 }

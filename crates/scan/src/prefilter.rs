@@ -5,6 +5,9 @@
 //! has the form of one: a loop that may be left early beside something that fails, or the same
 //! call twice near a failure.
 
+mod again;
+mod twice;
+
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
@@ -29,6 +32,15 @@ const WORDS: &[&str] = &[
     "BackOff",
     "BACKOFF",
     "back_off",
+    "Reconnect",
+    "reconnect",
+    "requeue",
+    "Requeue",
+    "interceptors",
+];
+
+/// Words of waiting, which is only part of a retry where something fails or a loop goes round.
+const WAITS: &[&str] = &[
     "sleep",
     "Sleep",
     "setTimeout",
@@ -41,20 +53,25 @@ const WORDS: &[&str] = &[
     "schedule(",
     "goto ",
     "asyncio.wait",
-    "Reconnect",
-    "reconnect",
-    "retryLater",
-    "requeue",
-    "Requeue",
+    "call_later",
+    "callLater",
+    "AfterFunc",
+    "postDelayed",
 ];
+
+/// How far a failure or the head of a loop stands from a wait that belongs to it, in bytes.
+const NEAR: usize = 2000;
+
+/// What makes of `attempt` the other meaning: to try something for the first time.
+const ONCE: &[&str] = &[" to ", "ed to ", "ing to ", "s to "];
+
+/// What may stand right before `tries` in lower case.
+const TRIES: &[&str] = &["", "max", "num", "n", "nr", "no", "of", "re", "total"];
 
 /// Heads of loops that may be left early.
 const LOOPS: &[&str] = &[
-    "while True",
-    "while 1",
-    "while(true",
-    "while (true",
-    "while true",
+    "while ",
+    "while(",
     "for (;;)",
     "for(;;)",
     "loop {",
@@ -70,79 +87,109 @@ const LOOPS: &[&str] = &[
     "= 0; ",
     "= 1; ",
     "for range ",
-    "while let Err",
-    "while (!",
-    "while !",
-    "while not ",
+    ":= range 2",
+    ":= range 3",
+    ":= range 4",
+    ":= range 5",
+    ":= range 6",
+    ":= range 7",
+    ":= range 8",
+    ":= range 9",
+    ":= range 1",
 ];
 
-/// Words of failures.
-const FAILURES: &[&str] =
-    &["except", "catch", "err", "Err(", "rescue", "status", "Status", ".ok", "false", "False"];
+/// What may follow `while`, behind a parenthesis or not: what may be left early.
+const WHILES: &[&str] = &["True", "1", "true", "let Err", "!", "not "];
+/// What a head says that goes through all of something, so that its rounds are others.
+const THROUGH: &[&str] = &["len(", ".length", ".len()", ".size()", ".Length", ".Count", ".count()"];
+/// What counts down in a condition.
+const DOWN: &[&str] = &["> 0", ">= 0", "--"];
 
-/// How near two equal calls are, in lines.
-const NEAR: usize = 25;
-/// A shorter call says nothing: `get()`.
-const SHORTEST: usize = 10;
+/// Words of failures.
+const FAILURES: &[&str] = &[
+    "except", "catch", "err", "Err(", "rescue", "status", "Status", ".ok", "false", "False",
+    "suppress",
+];
 
 /// Whether a file may have a policy in it, or something that a rule of files looks for.
 #[must_use]
 pub fn worth(language: Language, text: &str) -> bool {
-    let names = library::words(language);
-    names.is_match(text) || words().is_match(text) || loops(text) || twice(text)
+    let library = || library::Seek::of(language).is_some_and(|seek| seek.in_text(text));
+    speaks(text) || library() || loops(text) || twice::twice(language, text)
+}
+
+/// Whether a word of retries is in a text, and not only in a longer one: `retrieve`, `entries`; or
+/// a wait near a failure or a loop.
+fn speaks(text: &str) -> bool {
+    words().find_iter(text).any(|found| {
+        let after = &text[found.end()..];
+        match &text[found.range()] {
+            "retr" | "Retr" => !after.starts_with("iev"),
+            "attempt" | "Attempt" => !ONCE.iter().any(|once| after.starts_with(once)),
+            "tries" | "TRIES" => {
+                TRIES.contains(&crate::loops::word_before(text, found.start()).as_str())
+            }
+            wait if WAITS.contains(&wait) => {
+                let near = floor(text, found.start().saturating_sub(NEAR));
+                let near = &text[near..floor(text, found.end() + NEAR)];
+                failed().is_match(near) || heads().is_match(near)
+            }
+            _ => true,
+        }
+    })
+}
+
+/// The last place at or before this one where a character begins.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
 }
 
 fn words() -> &'static AhoCorasick {
     static WANTED: OnceLock<AhoCorasick> = OnceLock::new();
     // What rules of files look for is in it, too.
     let more = ["lifo", "Lifo", "LIFO", "fifo", "retryThrottling"];
-    WANTED.get_or_init(|| automaton(WORDS.iter().chain(&more).copied().collect()))
+    WANTED.get_or_init(|| automaton(WORDS.iter().chain(WAITS).chain(&more).copied().collect()))
 }
 
 /// Finds any of these.
-pub(crate) fn automaton(words: BTreeSet<&str>) -> AhoCorasick {
+fn automaton(words: BTreeSet<&str>) -> AhoCorasick {
     let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(words);
     // Words of a table cannot be too many; if they were, everything would be parsed.
     built.unwrap_or_else(|_| AhoCorasick::new([""]).unwrap_or_else(|_| unreachable!()))
 }
 
-fn loops(text: &str) -> bool {
+fn heads() -> &'static AhoCorasick {
     static HEADS: OnceLock<AhoCorasick> = OnceLock::new();
+    HEADS.get_or_init(|| automaton(LOOPS.iter().copied().collect()))
+}
+
+fn failed() -> &'static AhoCorasick {
     static FAILED: OnceLock<AhoCorasick> = OnceLock::new();
-    let heads = HEADS.get_or_init(|| automaton(LOOPS.iter().copied().collect()));
-    let failed = FAILED.get_or_init(|| automaton(FAILURES.iter().copied().collect()));
+    FAILED.get_or_init(|| automaton(FAILURES.iter().copied().collect()))
+}
+
+fn loops(text: &str) -> bool {
+    let may_be_left = |head: &str, rest: &str| {
+        if head.starts_with("while") {
+            let bare = rest.trim_start_matches([' ', '(']);
+            return WHILES.iter().any(|start| bare.starts_with(start))
+                || DOWN.iter().any(|down| rest.contains(down));
+        }
+        let counted = matches!(head, "= 0; " | "= 1; " | "in range(" | "in 0.." | "in 1..");
+        !(counted && THROUGH.iter().any(|all| rest.contains(all)))
+    };
     // Near each other, as a long file has some of both anyway.
-    heads.find_iter(text).any(|head| {
-        let mut end = (head.end() + 2000).min(text.len());
-        while !text.is_char_boundary(end) {
-            end += 1;
+    heads().find_iter(text).any(|head| {
+        let rest = text[head.end()..].lines().next().unwrap_or_default();
+        if !may_be_left(&text[head.range()], rest) {
+            return false;
         }
-        failed.is_match(&text[head.end()..end])
+        failed().is_match(&text[head.end()..floor(text, head.end() + NEAR)])
     })
-}
-
-/// Whether the same call stands twice within a few lines.
-fn twice(text: &str) -> bool {
-    let mut last = [""; NEAR];
-    let mut at = 0;
-    for line in text.lines() {
-        let Some(call) = call_of(line) else { continue };
-        if last.contains(&call) {
-            return true;
-        }
-        last[at % NEAR] = call;
-        at += 1;
-    }
-    false
-}
-
-/// From the name of the first call of a line to the end of the line.
-fn call_of(line: &str) -> Option<&str> {
-    let open = line.find('(')?;
-    let name = line[..open].rfind(|c: char| !(c.is_alphanumeric() || "._:$>?-".contains(c)));
-    let start = name.map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
-    let call = line[start..].trim_end_matches([' ', ';', '{', '}', ':', ',', '\r']);
-    (call.len() >= SHORTEST && open > start).then_some(call)
 }
 
 #[cfg(test)]
@@ -154,16 +201,8 @@ mod tests {
         let plain = "import os\n\ndef add(a, b):\n    return a + b\n\nprint(add(1, 2))\n";
         assert!(!worth(Language::Python, plain));
         assert!(worth(Language::Python, "for i in range(3):\n    try: f()\n    except: pass\n"));
-        assert!(worth(Language::Python, "from tenacity import stamina\n"));
+        assert!(worth(Language::Python, "import tenacity\n@tenacity.retry\ndef f(): ..."));
         let again = "try:\n    load.all(url)\nexcept E:\n    load.all(url)\n";
         assert!(worth(Language::Python, again), "the same call twice");
-    }
-
-    #[test]
-    fn a_call_is_the_same_whatever_stands_before_it() {
-        assert_eq!(call_of("    r = self.fetch(url, 1);"), Some("self.fetch(url, 1)"));
-        assert_eq!(call_of("    return self.fetch(url, 1)"), Some("self.fetch(url, 1)"));
-        assert_eq!(call_of("x = 1"), None);
-        assert_eq!(call_of("f()"), None);
     }
 }

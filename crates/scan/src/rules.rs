@@ -20,6 +20,7 @@ mod no_backoff;
 mod no_coordination;
 mod no_timeout;
 mod not_idempotent;
+mod operators;
 mod overload_retried;
 pub mod pages;
 mod pushback_ignored;
@@ -109,6 +110,17 @@ pub const RULES: &[&Rule] = &[
     &mru_pool::RULE,
     &fixed_numbers::RULE,
     &no_coordination::RULE,
+    &operators::without_budget::RULE,
+    &operators::budget_tighter::RULE,
+    &operators::fixed_retries::RULE,
+    &operators::unlimited_retries::RULE,
+    &operators::beyond_timeout::RULE,
+    &operators::unsafe_methods::RULE,
+    &operators::mesh_on_library::RULE,
+    &operators::inert::RULE,
+    &operators::slow_removed::RULE,
+    &operators::queue::RULE,
+    &operators::ejection::RULE,
 ];
 
 /// A file as the rules see it.

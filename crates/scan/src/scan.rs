@@ -1,11 +1,14 @@
 //! A whole scan: every file read once, on all cores, and what was found in the order of the paths.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use damper_config::effective::{Effective, Versions, effective};
 use rayon::prelude::*;
 
+use crate::clients::{self, Client, Homes, Services};
 use crate::config::Config;
 use crate::language::Language;
 use crate::library::{self, Manifests};
@@ -14,10 +17,13 @@ use crate::lower;
 use crate::policy::{Policy, Scope};
 use crate::prefilter;
 use crate::rules::{self, Context, Finding, Links};
+use crate::said::Said;
 use crate::scope;
+use crate::service_config;
+use crate::settings::{self, Settings};
 use crate::suppress::{self, Suppression};
-use crate::tree::{Id, Kind, Tree};
-use crate::value::{Constants, Imports, Project, Values};
+use crate::tree::{Id, Kind, LoopForm, Span, Tree};
+use crate::value::{Constants, Imports, Project, Values, folder_and_stem};
 use crate::walk::{Found, Limits, Skipped, Walked, read, walk};
 
 /// Trees are walked by recursion: so much stack holds [`crate::tree::MAX_DEPTH`] levels of it.
@@ -34,6 +40,8 @@ pub struct Options {
     pub threads: usize,
     /// What the repository wants.
     pub config: Config,
+    /// Whether to look in code for who calls whom, too. More files have to be parsed for that.
+    pub calls: bool,
 }
 
 /// What is known besides a file.
@@ -43,6 +51,8 @@ pub struct Known<'k> {
     pub project: Option<&'k Project>,
     /// Versions of packages.
     pub manifests: Option<&'k Manifests>,
+    /// The services whose clients are looked for; `None`: clients are not looked for.
+    pub services: Option<&'k Services>,
 }
 
 /// A file as the finders see it.
@@ -103,10 +113,36 @@ pub struct Scan {
     pub broken: u64,
     /// Files left out, by reason.
     pub skipped: BTreeMap<Skipped, u64>,
+    /// Files of configuration with something in them, by path.
+    pub settings: Vec<Settings>,
+    /// What applies when its files are taken together, those of each scope by themselves.
+    pub effective: Vec<(Scope, Effective)>,
+    /// Where the code of services is.
+    pub homes: Homes,
+    /// Files of configuration that were read.
+    pub settings_read: u64,
+    /// Clients in code whose own service nothing tells: the file, its scope, the client.
+    pub homeless: Vec<(String, Scope, Client)>,
     /// What a person should know of.
     pub notes: Vec<String>,
     /// Whether it was interrupted.
     pub partial: bool,
+}
+
+impl Scan {
+    /// What applies to every call that the configuration of these scopes knows.
+    #[must_use]
+    pub fn applies(&self, scopes: &[Scope]) -> Cow<'_, Effective> {
+        if let [only] = scopes
+            && let Some((_, known)) = self.effective.iter().find(|(scope, _)| scope == only)
+        {
+            return Cow::Borrowed(known);
+        }
+        let files = self.settings.iter().filter(|file| scopes.contains(&file.scope));
+        let readings: Vec<_> =
+            files.map(|file| (file.path.clone(), file.reading.clone())).collect();
+        Cow::Owned(effective(&readings, Versions::default()))
+    }
 }
 
 /// How a scan is watched and stopped.
@@ -129,6 +165,12 @@ struct Part {
     constants: Constants,
     /// Whether constants of other files could say more.
     open: bool,
+    /// Whether it was worth parsing.
+    parsed: bool,
+    /// Names of files and folders where such constants may be.
+    near: BTreeSet<String>,
+    /// What it says as configuration does.
+    said: Said,
 }
 
 /// Scans.
@@ -144,7 +186,14 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
     let total = walked.files.len() as u64;
     let done = AtomicU64::new(0);
     let manifests = manifests(&walked);
-    let first = Known { project: None, manifests: Some(&manifests) };
+    // Before the code, as it names the services whose clients are looked for.
+    let operators =
+        pool.install(|| settings::read(&walked.settings, &options.limits, control.stop));
+    let readings = || operators.files.iter().map(|file| &file.reading);
+    let services = options.calls.then(|| Services::of(readings())).filter(|all| !all.is_empty());
+    let homes = Homes::of(readings());
+    let services = services.as_ref();
+    let first = Known { project: None, manifests: Some(&manifests), services };
     let mut parts: Vec<_> = pool.install(|| {
         let each = walked.files.par_iter().map(|found| {
             if control.stop.load(Ordering::Relaxed) {
@@ -159,6 +208,7 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
         });
         each.collect()
     });
+    pool.install(|| constants_of_others(&walked.files, &mut parts, &options.limits, control));
     // Once more where a number stands in another file, now that all of them are known.
     let mut project = Project::new();
     for (found, part) in walked.files.iter().zip(&mut parts) {
@@ -166,7 +216,7 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
             project.add(&found.path, std::mem::take(&mut part.constants));
         }
     }
-    let again = Known { project: Some(&project), manifests: Some(&manifests) };
+    let again = Known { project: Some(&project), ..first };
     pool.install(|| {
         walked.files.par_iter().zip(&mut parts).for_each(|(found, part)| {
             let open = matches!(part, Some(Ok(part)) if part.open && part.file.is_some());
@@ -176,7 +226,8 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
         });
     });
     let mut scan = Scan { skipped: walked.skipped, notes: walked.notes, ..Scan::default() };
-    for part in parts {
+    let mut in_code = Vec::new();
+    for (found, part) in walked.files.iter().zip(parts) {
         match part {
             None => scan.partial = true,
             Some(Err(why)) => *scan.skipped.entry(why).or_default() += 1,
@@ -190,13 +241,30 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
                 scan.files.extend(part.file);
                 scan.findings.extend(part.findings);
                 scan.notes.extend(part.notes);
+                in_code.extend(part.said.of_file(&found.path, &homes, &mut scan.homeless));
             }
         }
     }
+    scan.settings_read = operators.read;
+    scan.lines += operators.lines;
+    scan.settings = operators.files;
+    scan.settings.append(&mut in_code);
+    scan.homes = homes;
+    scan.settings.sort_by(|a, b| a.path.cmp(&b.path));
+    scan.partial |= operators.partial;
+    scan.effective = of_each_scope(&scan);
+    scan.notes.extend(operators.notes);
+    for (why, count) in operators.skipped {
+        *scan.skipped.entry(why).or_default() += count;
+    }
     let mut of_all = rules::of_scan(&scan);
     for finding in &mut of_all {
-        let file = scan.files.iter().find(|file| file.path == finding.path);
-        silence(file.map_or(&[], |file| &file.suppressions), finding);
+        let code = scan.files.iter().find(|file| file.path == finding.path);
+        let suppressions = code.map(|file| &file.suppressions).or_else(|| {
+            let file = scan.settings.iter().find(|file| file.path == finding.path);
+            file.map(|file| &file.suppressions)
+        });
+        silence(suppressions.map_or(&[], Vec::as_slice), finding);
     }
     scan.findings.append(&mut of_all);
     scan.findings.retain_mut(|finding| match options.config.severities.get(finding.rule) {
@@ -209,6 +277,72 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
     });
     scan.findings.sort_by(|a, b| (&a.path, a.hit.line, a.rule).cmp(&(&b.path, b.hit.line, b.rule)));
     Ok(scan)
+}
+
+/// What applies in each scope: tests deploy other things than production.
+fn of_each_scope(scan: &Scan) -> Vec<(Scope, Effective)> {
+    let scopes: BTreeSet<_> = scan.settings.iter().map(|file| file.scope).collect();
+    scopes.into_iter().map(|scope| (scope, scan.applies(&[scope]).into_owned())).collect()
+}
+
+/// Reads the constants of files without a policy that those with one may mean.
+fn constants_of_others(
+    files: &[Found],
+    parts: &mut [Option<Result<Part, Skipped>>],
+    limits: &Limits,
+    control: Control<'_>,
+) {
+    let (mut names, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    for (found, part) in files.iter().zip(&mut *parts) {
+        if let Some(Ok(part)) = part
+            && !part.near.is_empty()
+        {
+            names.append(&mut part.near);
+            folders.insert(folder_and_stem(&found.path).0);
+        }
+    }
+    let asked = |path: &str| {
+        let (folder, stem) = folder_and_stem(path);
+        let last = folder.rsplit('/').next().unwrap_or(folder);
+        // A package of Go is a folder.
+        names.contains(stem)
+            || folders.contains(folder)
+            || path.ends_with(".go") && names.contains(last)
+    };
+    files.par_iter().zip(parts).for_each(|(found, part)| {
+        if let Some(Ok(part)) = part
+            && !part.parsed
+            && asked(&found.path)
+            && !control.stop.load(Ordering::Relaxed)
+            && let Ok(text) = read(&found.file, limits)
+            && let Some(tree) = lower::tree(found.language, &text)
+        {
+            part.constants = Constants::of(&tree);
+        }
+    });
+}
+
+/// The files, folders and classes that a file speaks of: the last parts of what it imports, and
+/// names with a field that begin as a class does.
+fn neighbours(tree: &Tree<'_>) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for id in tree.ids() {
+        match tree.kind(id) {
+            Kind::Import { module, item, .. } => {
+                let parts = module.rsplit(['/', '.', ':', '\\']).filter(|part| !part.is_empty());
+                names.extend(parts.take(2).map(str::to_owned));
+                names.extend(item.map(str::to_owned));
+            }
+            Kind::Field { of, .. } => match tree.kind(*of) {
+                Kind::Name(name) if name.starts_with(char::is_uppercase) => {
+                    names.insert((*name).to_owned());
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    names
 }
 
 fn silence(suppressions: &[Suppression], finding: &mut Finding) {
@@ -243,23 +377,44 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
         notes: Vec::new(),
         constants: Constants::default(),
         open: false,
+        parsed: false,
+        near: BTreeSet::new(),
+        said: Said::of(scope),
     };
-    // Constants of a file without a policy are asked for only if they stand in a line of their own.
+    let services = known.services.filter(|_| clients::worth(&text));
+    // Its constants are read later, if a policy asks for them.
     if !prefilter::worth(found.language, &text) {
+        if let Some(services) = services
+            && let Some(tree) = lower::tree(found.language, &text)
+        {
+            part.said.clients = clients::find(&tree, found.language, services);
+        }
         return Ok(part);
     }
     let tree = lower::tree(found.language, &text).ok_or(Skipped::Unparsed)?;
+    part.parsed = true;
     part.broken = tree.broken();
     part.notes.extend(
         tree.too_deep().then(|| format!("{}: nested too deep, partly left out", found.path)),
     );
     let (policies, open) = policies(&tree, &source, known);
+    if let Some(services) = services {
+        part.said.clients = clients::find(&tree, found.language, services);
+    }
+    if service_config::worth(&text) {
+        let imports = Imports::of(&tree);
+        let said = service_config::find(&tree, &Values::new(&tree, &imports), &policies);
+        part.said.add(said, &text);
+    }
     part.open = open;
     part.constants = Constants::of(&tree);
     part.findings = rules::of_file(&Context { tree: &tree, source: &source, policies: &policies });
     let (suppressions, wrong) = suppress::of(&text);
     part.findings.iter_mut().for_each(|finding| silence(&suppressions, finding));
     part.notes.extend(wrong.iter().map(|(line, why)| format!("{}:{line}: {why}", found.path)));
+    if open && !policies.is_empty() {
+        part.near = neighbours(&tree);
+    }
     if !policies.is_empty() {
         let links = Links::of(&tree, &policies);
         part.file = Some(FileFindings {
@@ -294,14 +449,23 @@ pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> (Vec<
     };
     let mut all = library::find(tree, &context);
     let of_libraries = all.len();
-    for found in loops::find(tree, source.language) {
-        let taken = all[..of_libraries].iter().any(|library| says_again(&found.policy, library));
+    for found in loops::find_with(tree, source.language, Some(&values)) {
+        let iterated = iterated(tree, &values, found.sites.place);
+        let taken = all[..of_libraries].iter_mut().any(|library| {
+            let by_name = iterated.is_some_and(|span| of_line(library, span));
+            if by_name {
+                library.also.push([found.policy.line, found.policy.end_line]);
+                library.call = library.call.take().or_else(|| found.policy.call.clone());
+            }
+            by_name || says_again(&found.policy, library)
+        });
         if !taken {
             all.push(found.policy);
         }
     }
     for policy in &mut all {
         policy.delay.forget_absurd();
+        library::end_by_deadline(policy, false, 0.0);
         policy.scope = source.scope;
         if policy.scope == Scope::Production && in_tests(tree, policy) {
             policy.scope = Scope::Test;
@@ -316,6 +480,24 @@ fn says_again(found: &Policy, library: &Policy) -> bool {
     found.line <= library.line
         && library.end_line <= found.end_line
         && library.line <= found.line + 1
+}
+
+/// What a loop goes through, if that is a variable of this file: where it was made.
+fn iterated(tree: &Tree<'_>, values: &Values<'_, '_>, place: Id) -> Option<Span> {
+    let Kind::Loop { form: LoopForm::Each { over, .. }, .. } = tree.kind(place) else {
+        return None;
+    };
+    let mut over = *over;
+    while let Kind::Unary { of, .. } = tree.kind(over) {
+        over = *of;
+    }
+    let made = values.definition(over)?;
+    matches!(tree.kind(made), Kind::Call { .. }).then(|| tree.span(made))
+}
+
+/// Whether a policy was made there.
+fn of_line(policy: &Policy, made: Span) -> bool {
+    !policy.implicit && made.line == policy.line && made.end_line == policy.end_line
 }
 
 /// Whether a policy stands in a part of a file that is only built for tests.

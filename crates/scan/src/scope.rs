@@ -62,6 +62,28 @@ const FOLDERS: &[(Scope, &[&str])] = &[
 const FOLDER_ENDS: &[&str] =
     &[".tests", ".test", ".unittests", ".functionaltests", ".integrationtests", ".specs"];
 
+/// Last words of a folder's name that say what it is for: `UnitTest`, `component-tests`.
+const LAST_WORDS: &[&str] =
+    &["test", "tests", "unittest", "unittests", "e2e", "benchmark", "benchmarks", "mocks"];
+/// What tests share: `TestUtilities`, `test-helpers`.
+const SHARED: &[&str] = &[
+    "util",
+    "utils",
+    "utilities",
+    "helper",
+    "helpers",
+    "support",
+    "common",
+    "data",
+    "fixtures",
+    "resources",
+    "assets",
+    "cases",
+    "kit",
+    "infra",
+    "infrastructure",
+];
+
 /// Beginnings and ends of file names that test.
 const TEST_STARTS: &[&str] = &["test_", "conftest."];
 const TEST_ENDS: &[&str] = &[
@@ -151,6 +173,9 @@ pub fn of(path: &str, text: &str) -> Scope {
     if by_name {
         return Scope::Test;
     }
+    if let Some(scope) = folders.split('/').find_map(by_its_words) {
+        return scope;
+    }
     let folders: Vec<_> = folders.split('/').map(str::to_ascii_lowercase).collect();
     for (scope, names) in FOLDERS {
         if folders.iter().any(|folder| names.contains(&folder.as_str())) {
@@ -161,6 +186,32 @@ pub fn of(path: &str, text: &str) -> Scope {
         return Scope::Test;
     }
     Scope::Production
+}
+
+/// What the words of a folder's name, of which there are several, say of it.
+fn by_its_words(folder: &str) -> Option<Scope> {
+    let mut words: Vec<String> = Vec::new();
+    let mut lower = false;
+    for c in folder.chars() {
+        if !c.is_alphanumeric() {
+            words.push(String::new());
+        } else if words.is_empty() || (c.is_uppercase() && lower) {
+            words.push(c.to_lowercase().collect());
+        } else if let Some(word) = words.last_mut() {
+            word.extend(c.to_lowercase());
+        }
+        lower = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    let [first, .., last] = &words[..] else { return None };
+    let tests = LAST_WORDS.contains(&last.as_str())
+        || (matches!(first.as_str(), "test" | "tests" | "testing")
+            && SHARED.contains(&last.as_str()));
+    if tests {
+        return Some(Scope::Test);
+    }
+    let shows = ["example", "examples", "sample", "samples", "demo"];
+    shows.contains(&last.as_str()).then_some(Scope::Example)
 }
 
 fn is_generated(file: &str, text: &str) -> bool {
@@ -196,6 +247,13 @@ mod tests {
             ("docs/a.py", Scope::Docs),
             ("examples/a.py", Scope::Example),
             ("api/a.pb.go", Scope::Generated),
+            ("src/UnitTest/A.cs", Scope::Test),
+            ("component-tests/util.py", Scope::Test),
+            ("src/integrationTest/java/A.java", Scope::Test),
+            ("lib/TestUtilities/A.cs", Scope::Test),
+            ("oauth-client-browser-example/a.ts", Scope::Example),
+            ("test-runner/a.ts", Scope::Production),
+            ("BackendTester/A.cs", Scope::Production),
             ("src/latest.py", Scope::Production),
             ("src/contest/a.py", Scope::Production),
         ];

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 pub use eval::{Environment, Values};
 pub use imports::{Imported, Imports, Qualified};
+pub(crate) use project::split as folder_and_stem;
 pub use project::{Constants, Project};
 pub use units::{Unit, duration_text};
 
@@ -138,7 +139,7 @@ impl Value {
     pub fn number(&self) -> Option<f64> {
         match &self.data {
             Data::Number(number) => Some(*number),
-            Data::Text(text) => text.trim().parse().ok(),
+            Data::Text(text) => units::number_text(text),
             _ => None,
         }
     }

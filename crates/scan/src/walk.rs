@@ -10,6 +10,7 @@ use ignore::overrides::OverrideBuilder;
 
 use crate::language::Language;
 use crate::library::Manifests;
+use crate::settings;
 
 /// Bounds of a walk.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +110,8 @@ pub struct Walked {
     pub files: Vec<Found>,
     /// Manifests, which tell the versions of packages.
     pub manifests: Vec<PathBuf>,
+    /// Files that may hold configuration: their paths from the root, and where they are.
+    pub settings: Vec<(String, PathBuf)>,
     /// How many were left out, and why.
     pub skipped: BTreeMap<Skipped, u64>,
     /// The first few of each that a person should know of.
@@ -117,6 +120,16 @@ pub struct Walked {
 
 /// Manifests that are read.
 const MANIFESTS: usize = 500;
+/// Files that may hold configuration that are looked into.
+const SETTINGS: usize = 200_000;
+/// Hidden folders and files that hold what operators write.
+const SHOWN: &[&str] = &[".github", ".gitlab", ".circleci", ".aws", ".gitlab-ci.yml"];
+
+/// Whether a hidden folder or file is looked into.
+fn shown(name: &str) -> bool {
+    SHOWN.contains(&name) || name == ".env" || name.starts_with(".env.")
+}
+
 /// Notes that are kept.
 const NOTES: usize = 50;
 
@@ -135,13 +148,17 @@ impl Walked {
 }
 
 /// Walks through roots: folders, or files. `.gitignore` is honoured also outside of a checkout,
-/// hidden folders are not entered, links are not followed.
+/// hidden folders are not entered but for a few, links are not followed.
 #[must_use]
 pub fn walk(roots: &[PathBuf], exclude: &[String], limits: &Limits) -> Walked {
     let mut all = Walked::default();
     for root in roots {
         let mut builder = WalkBuilder::new(root);
         builder.max_depth(Some(limits.depth)).follow_links(false).require_git(false);
+        builder.hidden(false).filter_entry(|entry| {
+            let name = entry.file_name().to_string_lossy();
+            entry.depth() == 0 || !name.starts_with('.') || shown(&name)
+        });
         // A single file is named from where one stands, and so are the globs that leave it out.
         let single = root.is_file();
         let base = if single { Path::new(".") } else { root };
@@ -184,6 +201,12 @@ pub fn walk(roots: &[PathBuf], exclude: &[String], limits: &Limits) -> Walked {
             if kind.is_file() && Manifests::is_manifest(&name) && all.manifests.len() < MANIFESTS {
                 all.manifests.push(entry.path().to_owned());
             }
+            if kind.is_file() && language.is_none() {
+                let path = relative(root, entry.path());
+                if settings::may_be(&path) && all.settings.len() < SETTINGS {
+                    all.settings.push((path, entry.path().to_owned()));
+                }
+            }
             let Some(language) = language.filter(|_| kind.is_file()) else { continue };
             if MINIFIED.iter().any(|end| name.ends_with(end)) {
                 all.skip(Skipped::Minified);
@@ -204,6 +227,8 @@ pub fn walk(roots: &[PathBuf], exclude: &[String], limits: &Limits) -> Walked {
     }
     all.files.sort();
     all.files.dedup();
+    all.settings.sort();
+    all.settings.dedup();
     all
 }
 
@@ -316,6 +341,9 @@ mod tests {
         write("ignored/d.py", b"");
         write(".gitignore", b"ignored\n");
         write("e.min.js", b"");
+        write(".hidden/a.yaml", b"a: 1\n");
+        write(".github/workflows/ci.yml", b"a: 1\n");
+        write(".env", b"A=1\n");
         write("f.txt", b"");
         write("left/out.py", b"");
         write("g.py", &vec![b'#'; 3 << 20]);
@@ -326,6 +354,8 @@ mod tests {
         let walked = walk(&[root.path().to_owned()], &["left/".to_owned()], &Limits::default());
         let paths: Vec<_> = walked.files.iter().map(|found| found.path.as_str()).collect();
         assert_eq!(paths, ["a.py", "node_modules_ours/c.js", "sub/b.go"]);
+        let settings: Vec<_> = walked.settings.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(settings, [".env", ".github/workflows/ci.yml"]);
         assert_eq!(walked.skipped[&Skipped::Vendored], 2);
         assert_eq!(walked.skipped[&Skipped::TooLarge], 1);
         assert_eq!(walked.skipped[&Skipped::Minified], 1);

@@ -11,6 +11,7 @@ use damper_scan::language::Language;
 use damper_scan::loops::{self, Finding};
 use damper_scan::lower;
 use damper_scan::policy::{Attempts, Delay};
+use damper_scan::value::{Imports, Values};
 
 /// One expectation: from which line on, under which name, and what.
 struct Expectation {
@@ -74,6 +75,7 @@ fn differences(expected: &Expectation, finding: &Finding) -> Vec<String> {
             "delay" => check(key, name_of(&delay.kind.value), want),
             "base" => check(key, plain(&delay.base_ms), want),
             "cap" => check(key, plain(&delay.cap_ms), want),
+            "timeout" => check(key, plain(&policy.attempt_timeout_ms), want),
             "deadline" => check(key, plain(&policy.deadline_ms), want),
             "jitter" => check(key, name_of(&delay.jitter.value), want),
             "schedule" => check(key, numbers(&delay.schedule_ms), want),
@@ -109,7 +111,9 @@ fn every_shape_and_every_near_miss() {
             writeln!(report, "{file}: does not parse").expect("writes");
         }
         let expected = expectations(&text);
-        let findings = loops::find(&tree, language);
+        let imports = Imports::of(&tree);
+        let values = Values::new(&tree, &imports);
+        let findings = loops::find_with(&tree, language, Some(&values));
         let mut used = vec![false; findings.len()];
         for (at, expectation) in expected.iter().enumerate() {
             checked += 1;

@@ -27,7 +27,10 @@ fn page(id: &str) -> String {
 
 /// A block of code with the words after its fence.
 struct Example {
-    language: Language,
+    /// The language; `None`: a file of configuration.
+    language: Option<Language>,
+    /// What stands after the fence.
+    word: String,
     bad: bool,
     line: usize,
     text: String,
@@ -43,12 +46,13 @@ fn examples(page: &str) -> Vec<Example> {
             .take_while(|(_, line)| *line != "```")
             .map(|(_, l)| format!("{l}\n"))
             .collect();
-        let Some((language, kind)) = words.split_once(' ') else { continue };
-        let language = Language::all()
-            .find(|one| one.name() == language)
-            .unwrap_or_else(|| panic!("line {}: no language {language}", at + 1));
+        let Some((word, kind)) = words.split_once(' ') else { continue };
+        let language = Language::all().find(|one| one.name() == word);
+        let known = language.is_some() || SETTINGS.iter().any(|(one, _)| *one == word);
+        assert!(known, "line {}: no language {word}", at + 1);
+        let word = word.to_owned();
         assert!(matches!(kind, "bad" | "good"), "line {}: {kind}", at + 1);
-        all.push(Example { language, bad: kind == "bad", line: at + 2, text });
+        all.push(Example { language, word, bad: kind == "bad", line: at + 2, text });
     }
     all
 }
@@ -56,6 +60,11 @@ fn examples(page: &str) -> Vec<Example> {
 /// What the rule says of an example.
 fn said(rule: &Rule, example: &Example) -> (Vec<Finding>, usize) {
     let Example { language, text, .. } = example;
+    let Some(language) = language else {
+        let mut findings = of_folder(example);
+        findings.retain(|finding| finding.rule == rule.id);
+        return (findings, 0);
+    };
     let tree = lower::tree(*language, text).expect("a tree");
     assert!(!tree.broken(), "does not parse:\n{text}");
     let source = Source { path: "a", language: *language, text, scope: Scope::Production };
@@ -71,17 +80,36 @@ fn said(rule: &Rule, example: &Example) -> (Vec<Finding>, usize) {
 /// The same through a whole scan.
 fn of_folder(example: &Example) -> Vec<Finding> {
     let folder = tempfile::tempdir().expect("a folder");
-    let extensions = ["py", "go", "java", "kt", "js", "ts", "rs", "cs", "rb", "php"];
-    let mut extensions = extensions.into_iter();
-    let extension = extensions
-        .find(|extension| Language::of_extension(extension) == Some(example.language))
-        .expect("an extension");
-    fs::write(folder.path().join(format!("client.{extension}")), &example.text).expect("writes");
+    let name = match example.language {
+        Some(language) => format!("client.{}", extension(language)),
+        None => {
+            let of = SETTINGS.iter().find(|(word, _)| *word == example.word);
+            of.expect("a syntax").1.to_owned()
+        }
+    };
+    fs::write(folder.path().join(name), &example.text).expect("writes");
     let options =
         Options { roots: vec![folder.path().to_owned()], threads: 1, ..Options::default() };
     let control = Control { stop: &AtomicBool::new(false), progress: &|_, _| {} };
     scan::scan(&options, control).expect("a scan").findings
 }
+
+/// The end of a file's name in a language.
+fn extension(language: Language) -> &'static str {
+    let extensions = ["py", "go", "java", "kt", "js", "ts", "rs", "cs", "rb", "php"];
+    let mut extensions = extensions.into_iter();
+    extensions
+        .find(|extension| Language::of_extension(extension) == Some(language))
+        .expect("an extension")
+}
+
+/// Words after a fence that mean a file of configuration, and its name.
+const SETTINGS: &[(&str, &str)] = &[
+    ("yaml", "deploy.yaml"),
+    ("json", "service_config.json"),
+    ("nginx", "nginx.conf"),
+    ("haproxy", "haproxy.cfg"),
+];
 
 #[test]
 fn every_bad_example_is_found_and_no_good_one() {
@@ -95,7 +123,7 @@ fn every_bad_example_is_found_and_no_good_one() {
         }
         for example in &all {
             let (findings, policies) = said(rule, example);
-            let language = example.language.name();
+            let language = &example.word;
             let place = format!("{}.md:{} {language}", rule.id, example.line);
             if example.bad == findings.is_empty() {
                 let kind = if example.bad { "bad, not found" } else { "good, but found" };

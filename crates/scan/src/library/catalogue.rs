@@ -45,6 +45,14 @@ pub(super) struct Entry {
     pub(super) samples: Vec<Sample>,
 }
 
+impl Entry {
+    /// Methods that are policies of their own: what they are given is not what an object is given
+    /// that they are called on.
+    pub(super) fn own_methods(&self) -> Vec<&str> {
+        self.shapes.iter().flat_map(|shape| shape.method.iter().map(String::as_str)).collect()
+    }
+}
+
 /// What to look for.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -155,6 +163,15 @@ pub(super) struct Param {
     /// The value is multiplied by this.
     #[serde(default)]
     pub(super) times: Option<f64>,
+    /// The value only chooses among the library's own numbers: nobody has set one.
+    #[serde(default)]
+    pub(super) chooses: bool,
+    /// Only a list counts, and so many as it has: one for each wait.
+    #[serde(default)]
+    pub(super) listed: bool,
+    /// More attempts than this are taken for so many.
+    #[serde(default)]
+    pub(super) most: Option<u32>,
     /// Of a function of the attempt's number: the number of the first; 1 if not said.
     #[serde(default)]
     pub(super) first: Option<f64>,

@@ -1,7 +1,7 @@
 //! What a place gives to a library: arguments, options, chained methods, assigned fields.
 
-use crate::tree::{Arg, Id, Kind, Tree};
-use crate::value::{Data, Unit, Value, Values};
+use crate::tree::{Arg, Id, Kind, Op, Tree};
+use crate::value::{Data, Trust, Unit, Value, Values};
 
 /// One option that is given.
 #[derive(Clone, Debug)]
@@ -12,12 +12,19 @@ struct Option_ {
     method: bool,
 }
 
+/// Objects of options of one place that are looked into.
+const MOST_RECORDS: usize = 64;
+
 /// Everything that is given at one place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Given {
     positional: Vec<Id>,
     options: Vec<Option_>,
     records: Vec<Value>,
+    /// The objects that were written out: `opts = {...opts}` spreads itself.
+    written: Vec<Id>,
+    /// What is given where nobody gives anything else: `options ?? { retries: 5 }`.
+    usual: Vec<Given>,
     /// What a method is called on.
     receiver: Option<Id>,
     /// The last node of a chain of methods: what the whole expression is.
@@ -34,8 +41,9 @@ pub(super) struct Found {
 }
 
 impl Given {
-    /// Of a call, a literal with a type, or a bare name.
-    pub(super) fn of(values: &Values<'_, '_>, id: Id) -> Self {
+    /// Of a call, a literal with a type, or a bare name; what later methods of these names are
+    /// given is `apart`.
+    pub(super) fn of(values: &Values<'_, '_>, id: Id, apart: &[&str]) -> Self {
         let tree = values.tree();
         let mut all = Self { top: Some(id), ..Self::default() };
         match tree.kind(id) {
@@ -43,7 +51,7 @@ impl Given {
             Kind::Record { .. } => all.add_record(values, id),
             _ => return all,
         }
-        all.add_chain(values, id);
+        all.add_chain(values, id, apart);
         all
     }
 
@@ -100,6 +108,10 @@ impl Given {
     }
 
     fn add_record(&mut self, values: &Values<'_, '_>, id: Id) {
+        if self.written.len() >= MOST_RECORDS || self.written.contains(&id) {
+            return;
+        }
+        self.written.push(id);
         if let Kind::Record { entries, .. } = values.tree().kind(id) {
             for entry in entries {
                 match &entry.key {
@@ -127,6 +139,14 @@ impl Given {
                 },
                 Kind::Unary { of, .. } => at = *of,
                 Kind::Other(all) if all.len() == 1 => at = all[0],
+                Kind::Binary { op: Op::Or | Op::Else, right, .. } => {
+                    if self.usual.len() < MOST_RECORDS {
+                        let mut usual = Self { written: self.written.clone(), ..Self::default() };
+                        usual.note_record(values, *right);
+                        self.usual.push(usual);
+                    }
+                    return;
+                }
                 _ => break,
             }
         }
@@ -143,7 +163,7 @@ impl Given {
     }
 
     /// `.a(1).b(2)` after it, and what is set later on the variable that holds it.
-    fn add_chain(&mut self, values: &Values<'_, '_>, id: Id) {
+    fn add_chain(&mut self, values: &Values<'_, '_>, id: Id, apart: &[&str]) {
         let tree = values.tree();
         let mut at = id;
         while let Some(parent) = tree.parent(at) {
@@ -151,6 +171,7 @@ impl Given {
                 Kind::Field { of, name } if *of == at => {
                     let Some(call) = tree.parent(parent) else { break };
                     match tree.kind(call) {
+                        Kind::Call { .. } if apart.contains(name) => break,
                         Kind::Call { callee, args, .. } if *callee == parent => {
                             self.add_method(values, name, args);
                             at = call;
@@ -168,11 +189,11 @@ impl Given {
                 Kind::Unary { .. } | Kind::Await(_) | Kind::Propagate(_) => at = parent,
                 Kind::Other(all) | Kind::List(all) if all.len() == 1 => at = parent,
                 Kind::Let { target, value: Some(value), .. } if *value == at => {
-                    self.add_later(values, *target, parent);
+                    self.add_later(values, *target, parent, apart);
                     break;
                 }
                 Kind::Assign { target, value, .. } if *value == at => {
-                    self.add_later(values, *target, parent);
+                    self.add_later(values, *target, parent, apart);
                     break;
                 }
                 _ => break,
@@ -194,7 +215,7 @@ impl Given {
     }
 
     /// Assignments to fields of the variable and methods called on it, in the same function.
-    fn add_later(&mut self, values: &Values<'_, '_>, target: Id, after: Id) {
+    fn add_later(&mut self, values: &Values<'_, '_>, target: Id, after: Id, apart: &[&str]) {
         let tree = values.tree();
         let target = match tree.kind(target) {
             // `x, err := f()`
@@ -227,6 +248,7 @@ impl Given {
                 Kind::Call { callee, args, .. } => {
                     if let Kind::Field { of, name: method } = tree.kind(*callee)
                         && tree.source(*of) == name
+                        && !apart.contains(method)
                     {
                         self.add_method(values, method, args);
                     }
@@ -324,7 +346,9 @@ impl Given {
                 return Some(Found { value: value.clone(), node: None });
             }
         }
-        None
+        let mut found = self.usual.iter().find_map(|given| given.find(values, path, unit))?;
+        found.value = found.value.at_most(Trust::Usual);
+        Some(found)
     }
 
     /// Every expression that is given, for parts that may stand anywhere in it.

@@ -1,12 +1,10 @@
 //! Whether a name in code is one of a library.
 
-use std::collections::BTreeSet;
-
 use crate::language::Language;
 use crate::tree::{Id, Kind, Tree};
 use crate::value::Values;
 
-use super::catalogue::{Ecosystem, Entry, Shape};
+use super::catalogue::{Entry, Shape};
 
 /// The parts of a qualified name in any language's writing.
 pub(super) fn segments(name: &str) -> Vec<&str> {
@@ -25,7 +23,12 @@ fn inside(module: &str, package: &str) -> bool {
 }
 
 fn ends_with(parts: &[&str], name: &[&str]) -> bool {
-    parts.len() >= name.len() && parts[parts.len() - name.len()..] == *name
+    // `*Client` is any name that ends so.
+    let fits = |(part, name): (&&str, &&str)| match name.strip_prefix('*') {
+        Some(end) => part.ends_with(end),
+        None => part == name,
+    };
+    parts.len() >= name.len() && parts[parts.len() - name.len()..].iter().zip(name).all(fits)
 }
 
 /// Whether anything of a file may be of this library.
@@ -41,27 +44,13 @@ pub(super) fn active(entry: &Entry, values: &Values<'_, '_>, language: Language)
     entry.shapes.iter().any(|shape| {
         (shape.free || written_in_full)
             && shape_names(shape)
-                .any(|name| segments(name).last().is_some_and(|last| text.contains(*last)))
+                .any(|name| last_word(name).is_some_and(|last| text.contains(last)))
     })
 }
 
-/// A file without any of these words has nothing of any library in it: the longest part of each
-/// import, and the names that count without one.
-pub(super) fn words(ecosystem: &'static Ecosystem) -> BTreeSet<&'static str> {
-    let mut words = BTreeSet::new();
-    let entries = ecosystem.entries().unwrap_or_default();
-    let in_full = ecosystem.languages.iter().any(|language| written_in_full(*language));
-    for entry in entries.iter().filter(|entry| !entry.background) {
-        for import in &entry.imports {
-            let longest = segments(import).into_iter().max_by_key(|part| part.len());
-            words.extend(longest.map(|part| part.trim_end_matches('*')));
-        }
-        for shape in entry.shapes.iter().filter(|shape| shape.free || in_full) {
-            words.extend(shape_names(shape).filter_map(|name| segments(name).pop()));
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
+/// What stands in a text where the name does.
+fn last_word(name: &str) -> Option<&str> {
+    segments(name).pop().map(|last| last.trim_start_matches('*'))
 }
 
 /// Whether names of other packages need no import.

@@ -1,6 +1,6 @@
 //! Strategies that stand inside what a library is given.
 
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt as _};
 
 use super::catalogue::{Entry, Settings};
 use super::given::Given;
@@ -59,7 +59,7 @@ pub(super) fn nested<'e>(
             })
         });
         if let Some((_, settings)) = part {
-            all.push((*settings, Given::of(values, id), tree.span(id).line));
+            all.push((*settings, Given::of(values, id, &[]), tree.span(id).line));
             // What it is called on may be a part too, but not its own name again.
             if let Kind::Call { callee, args, .. } = tree.kind(id) {
                 if let Kind::Field { of, .. } = tree.kind(*callee) {

@@ -1,6 +1,6 @@
 //! From what a place gives and what a library does by default to a policy.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use super::catalogue::{Counts, Defaults, Entry, Param, Settings};
 use super::given::{Found, Given};
@@ -257,12 +257,21 @@ impl Reader<'_, '_, '_> {
             }
             return;
         };
+        if param.listed {
+            if let Some(length) = found.node.and_then(|node| self.length(node)) {
+                let from = self.from(&found.value.place);
+                let value = count(length as f64, param.counts);
+                self.policy.attempts_total = Setting { value, from };
+            }
+            return;
+        }
         if self.is_wiring(&found) {
             self.off = true;
             return;
         }
-        let from = self.from(&found.value.place);
+        let from = if param.chooses { From::Default } else { self.from(&found.value.place) };
         let meaning = key(&found.value.data).and_then(|key| param.values.get(&key));
+        let meaning = meaning.or_else(|| param.values.get("*"));
         let attempts = match meaning.map(String::as_str) {
             Some("infinite") => Attempts::Infinite,
             Some("off") => {
@@ -271,7 +280,14 @@ impl Reader<'_, '_, '_> {
             }
             Some("default") => return,
             Some(text) => text.parse().map_or_else(|_| unknown_attempts(text), Attempts::Count),
-            None => self.count_of(&found.value, param),
+            None => match (self.count_of(&found.value, param), param.most) {
+                (Attempts::Count(count), Some(most)) if count > most => {
+                    let note = format!("{count} attempts are asked for, and {most} are made");
+                    self.policy.notes.push(note);
+                    Attempts::Count(most)
+                }
+                (attempts, _) => attempts,
+            },
         };
         if matches!(attempts, Attempts::Count(0 | 1)) && found.value.trust == Trust::Exact {
             self.off = true;
@@ -313,6 +329,28 @@ impl Reader<'_, '_, '_> {
                 }
             },
         }
+    }
+
+    /// How many elements a list has, also one that is gone through element by element.
+    fn length(&self, node: Id) -> Option<usize> {
+        let tree = self.values.tree();
+        let mut at = node;
+        for _ in 0..8 {
+            match tree.kind(at) {
+                Kind::List(all) => return Some(all.len()),
+                Kind::Call { callee, .. } => match tree.kind(*callee) {
+                    Kind::Field {
+                        of,
+                        name: "into_iter" | "iter" | "map" | "cloned" | "copied",
+                    } => {
+                        at = *of;
+                    }
+                    _ => return None,
+                },
+                _ => at = self.values.definition(at)?,
+            }
+        }
+        None
     }
 
     /// Whether an option only names a policy that is made elsewhere in this file.

@@ -70,6 +70,18 @@ pub(super) fn complete(policy: &mut Policy, immediate: bool, floor: f64) {
     };
     policy.delay.schedule_ms =
         (0..retries).map_while(|at| wait(policy, at, immediate, floor)).collect();
+    end_by_deadline(policy, immediate, floor);
+    // The first wait is what is asked for by "base".
+    if let Some(base) = &mut policy.delay.base_ms
+        && base.value < floor
+        && policy.delay.kind.value != DelayKind::None
+    {
+        base.value = floor;
+    }
+}
+
+/// Attempts that only a deadline ends: how many fit before it depends on how long each takes.
+pub(crate) fn end_by_deadline(policy: &mut Policy, immediate: bool, floor: f64) {
     if let Some(deadline) = policy.deadline_ms.as_ref().map(|deadline| deadline.value)
         && policy.attempts_total.value == Attempts::Infinite
     {
@@ -80,28 +92,25 @@ pub(super) fn complete(policy: &mut Policy, immediate: bool, floor: f64) {
             usual: None,
         };
     }
-    // The first wait is what is asked for by "base".
-    if let Some(base) = &mut policy.delay.base_ms
-        && base.value < floor
-        && policy.delay.kind.value != DelayKind::None
-    {
-        base.value = floor;
-    }
 }
 
-/// The most attempts before a deadline if every call fails at once; chance may shorten a wait, so
-/// with jitter there is no bound.
+/// The most attempts that a deadline lets begin, if every call fails at once. It is looked at when
+/// an attempt has failed, so one more begins after it, if the last wait passes it. Chance may
+/// shorten a wait: half of it is left where only the other half is drawn, and otherwise there is
+/// no bound.
 fn most_within(policy: &Policy, deadline: f64, immediate: bool, floor: f64) -> Option<u32> {
-    if policy.delay.jitter.value != Jitter::None {
-        return None;
-    }
+    let least = match policy.delay.jitter.value {
+        Jitter::None => 1.0,
+        Jitter::Equal => 0.5,
+        _ => return None,
+    };
     let (mut passed, mut attempts) = (0.0, 1_u32);
     while attempts < MOST {
-        passed += wait(policy, attempts as usize - 1, immediate, floor)?;
+        passed += least * wait(policy, attempts as usize - 1, immediate, floor)?;
+        attempts += 1;
         if passed > deadline {
             return Some(attempts);
         }
-        attempts += 1;
     }
     None
 }

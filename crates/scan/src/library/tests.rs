@@ -117,6 +117,14 @@ fn every_sample_is_found_as_it_says() {
                     continue;
                 };
                 run += 1;
+                // What is found has to be found by what is read of every file.
+                let seeks = Seek::of(language).is_some_and(|seek| seek.in_text(&sample.code));
+                if !seeks && !found.is_empty() {
+                    wrong.push(format!(
+                        "{}: left out before it is parsed: {}",
+                        entry.id, sample.code
+                    ));
+                }
                 for difference in differences(&entry.id, sample, &found) {
                     wrong.push(format!(
                         "{}: {difference}\n    {}",

@@ -3,14 +3,18 @@
 
 mod operation;
 mod repeat;
+mod same;
 
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt as _};
 
 use super::file::File;
+use super::words;
 use crate::tree::{Id, Kind, LoopForm};
 
 use operation::{derived, may_be_operation, operations};
 use repeat::repeats;
+use same::continues;
+pub(super) use same::{advances, pages};
 
 /// The form of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +131,17 @@ fn a_loop(file: &File<'_, '_>, id: Id, form: &LoopForm) -> Option<Candidate> {
     let mut vars = HashSet::new();
     let shape = match form {
         LoopForm::Endless => Shape::Endless,
-        LoopForm::While(_) | LoopForm::DoWhile(_) => Shape::While,
+        LoopForm::While(test) | LoopForm::DoWhile(test) => {
+            // `while ((other = pending.get(key)))`: another one in each round.
+            for at in tree.walk_here(*test) {
+                if let Kind::Assign { op: None, target, value } = tree.kind(at)
+                    && matches!(tree.kind(*value), Kind::Call { .. })
+                {
+                    vars.extend(tree.last_name(*target));
+                }
+            }
+            Shape::While
+        }
         LoopForm::Counted { init, step, .. } => {
             for part in init.iter().chain(step) {
                 for at in tree.walk(*part) {
@@ -195,10 +209,21 @@ fn recursions(file: &File<'_, '_>) -> Vec<Candidate> {
     functions.dedup_by_key(|(_, id)| *id);
     for (name, function) in functions {
         let Kind::Function { body, .. } = tree.kind(function) else { continue };
-        let itself = file.calls(name).iter().any(|call| {
-            file.within(*call, *body)
-                && (file.callee(*call) == Some(function) || own_call(file, *call, function))
-        });
+        let inner: Vec<Id> = file
+            .calls(name)
+            .iter()
+            .copied()
+            .filter(|call| {
+                file.within(*call, *body)
+                    && file.takes(function, *call)
+                    && (file.callee(*call) == Some(function) || own_call(file, *call, function))
+            })
+            .collect();
+        // One that asks for something else walks a structure.
+        if !inner.is_empty() && !inner.iter().any(|call| continues(file, *call, function)) {
+            continue;
+        }
+        let itself = !inner.is_empty() || hands_itself_on(file, name, *body);
         let mutual = !itself
             && tree.class_of(function).is_some()
             && file.calls(name).iter().any(|call| {
@@ -234,6 +259,26 @@ fn recursions(file: &File<'_, '_>) -> Vec<Candidate> {
         });
     }
     out
+}
+
+/// `setTimeout(connect, 1000)` inside of `connect`, `loop.call_later(5, self.connect)`.
+fn hands_itself_on(file: &File<'_, '_>, name: &str, body: Id) -> bool {
+    let tree = file.tree;
+    let own = |id: Id| match tree.kind(id) {
+        Kind::Name(other) => *other == name,
+        Kind::Field { of, name: other } => {
+            *other == name && tree.last_name(*of).is_some_and(|of| of.len() <= 4)
+        }
+        _ => false,
+    };
+    tree.walk(body).any(|at| match tree.kind(at) {
+        Kind::Call { callee, args, .. } => {
+            // Also to what says that it tries again: `this.later(this.connect)`.
+            let later = |last: &str| words::schedules(last) || words::says_later(last);
+            tree.last_name(*callee).is_some_and(later) && args.iter().any(|arg| own(arg.value))
+        }
+        _ => false,
+    })
 }
 
 /// `this.load(…)` inside of `load`, of which there may be others elsewhere.

@@ -3,6 +3,7 @@
 use super::candidate::{Candidate, Shape};
 use super::file::File;
 use super::judge::Verdict;
+use super::limits;
 use super::schedule;
 use super::words;
 use super::{Finding, Sites};
@@ -36,7 +37,7 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
         catches_all |= handler.types.is_empty() && handler.guard.is_none();
         for ty in &handler.types {
             let text = file.brief(*ty, 80);
-            let short = text.rsplit(['.', ':']).next().unwrap_or(&text);
+            let short = text.rsplit(['.', ':', '\\']).next().unwrap_or(&text);
             catches_all |= matches!(
                 short,
                 "Exception" | "BaseException" | "Throwable" | "StandardError" | "Error"
@@ -76,13 +77,15 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
         (span.line, span.end_line)
     };
     let deadline_ms = match trace.clock {
-        Some(Some(ms)) => Some(Setting::derived(ms)),
-        Some(None) => {
+        Some(Some(ms)) if ms.is_finite() => Some(Setting::derived(ms)),
+        _ if limits::of_all(file, place).is_some() => limits::of_all(file, place),
+        Some(_) => {
             notes.push("ends by the clock".to_owned());
             None
         }
         None => None,
     };
+    let also = elsewhere(file, candidate, &schedule.waits, [line, end_line]);
     let policy = Policy {
         implicit: false,
         line,
@@ -93,20 +96,52 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
         attempts_total: Setting::derived(attempts),
         delay: schedule.delay,
         deadline_ms,
-        attempt_timeout_ms: None,
+        attempt_timeout_ms: limits::of_attempt(file, place, operation),
         retries_on: Setting::derived(retries_on),
         catches_all,
         budget: None,
-        breaker: false,
+        breaker: has_breaker(file, place),
         pushback: schedule.pushback,
         call: Some(described(file, operation)),
         scope: Scope::Production,
         confidence: verdict.confidence,
         notes,
-        also: Vec::new(),
+        also,
     };
     let sites = Sites { place, operation, failure, waits: schedule.waits };
     Finding { policy, sites }
+}
+
+/// Whether a breaker is asked in it.
+fn has_breaker(file: &File<'_, '_>, place: Id) -> bool {
+    file.tree.walk(place).any(|at| match file.tree.kind(at) {
+        Kind::Name(name) | Kind::Field { name, .. } => {
+            words::any(name, &["breaker", "circuitbreaker"])
+        }
+        _ => false,
+    })
+}
+
+/// Functions of the file that belong to it: in which it waits, and through which it calls itself.
+fn elsewhere(
+    file: &File<'_, '_>,
+    candidate: &Candidate,
+    waits: &[Id],
+    own: [u32; 2],
+) -> Vec<[u32; 2]> {
+    let tree = file.tree;
+    let homes = waits.iter().filter_map(|wait| tree.function_of(*wait));
+    let mut out: Vec<[u32; 2]> = Vec::new();
+    for home in homes.chain(candidate.recursive) {
+        let span = tree.span(home);
+        let lines = [span.line, span.end_line];
+        // What holds the loop, or is part of it, is no other place.
+        let apart = lines[1] < own[0] || own[1] < lines[0];
+        if apart && !out.contains(&lines) && out.len() < 4 {
+            out.push(lines);
+        }
+    }
+    out
 }
 
 /// Recursion through another function is where the operation is called.
@@ -131,7 +166,7 @@ fn attempts(verdict: &Verdict) -> Attempts {
             let expression = match extra {
                 0 => text.to_owned(),
                 1.. => format!("{text} + {extra}"),
-                _ => format!("{text} - {}", -extra),
+                _ => format!("{text} - {}", extra.unsigned_abs()),
             };
             let usual = known.and_then(|known| known.usual).map(|_| count);
             Attempts::Dynamic { expression, low: Some(1), high: None, usual }
@@ -150,7 +185,7 @@ fn described(file: &File<'_, '_>, call: Id) -> Call {
         _ => None,
     });
     let all = words::words(last);
-    let first = all.first().map_or("", String::as_str);
+    let first = all.first().map_or("", |word| &**word);
     let idempotent = match first {
         "get" | "head" | "options" | "put" | "delete" | "fetch" | "load" | "read" | "find"
         | "list" | "query" | "download" | "select" | "lookup" | "describe" => Some(true),

@@ -1,9 +1,24 @@
 //! What is declared where in a file: functions by name, and what was written before a place.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt as _};
 
 use crate::language::Language;
 use crate::tree::{Id, Kind, Tree};
+use crate::value::{Data, Trust, Values};
+
+/// What a name of another file is worth.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Worth {
+    /// A number without a unit; whether it is certain.
+    Number { value: f64, sure: bool },
+    /// A duration; whether it is certain.
+    Millis { ms: f64, sure: bool },
+    /// It cannot be told.
+    Unknown,
+}
 
 /// A file with what is looked up in it again and again.
 pub(super) struct File<'t, 's> {
@@ -11,14 +26,24 @@ pub(super) struct File<'t, 's> {
     pub(super) tree: &'t Tree<'s>,
     /// Its language.
     pub(super) language: Language,
+    /// What is asked about names that are declared in other files.
+    values: Option<&'t Values<'t, 's>>,
+    /// What they answered: each run of the interpreter asks the same.
+    answers: RefCell<HashMap<Id, Worth>>,
     functions: HashMap<&'s str, Vec<Id>>,
     assigned: HashMap<&'s str, Vec<Id>>,
     calls: HashMap<&'s str, Vec<Id>>,
+    /// The keys of fields, which a loop that is run asks for in every round.
+    keys: RefCell<HashMap<Id, Rc<str>>>,
 }
 
 impl<'t, 's> File<'t, 's> {
     /// Looks through a tree once.
-    pub(super) fn new(tree: &'t Tree<'s>, language: Language) -> Self {
+    pub(super) fn new(
+        tree: &'t Tree<'s>,
+        language: Language,
+        values: Option<&'t Values<'t, 's>>,
+    ) -> Self {
         let mut functions: HashMap<&'s str, Vec<Id>> = HashMap::new();
         let mut assigned: HashMap<&'s str, Vec<Id>> = HashMap::new();
         let mut calls: HashMap<&'s str, Vec<Id>> = HashMap::new();
@@ -62,7 +87,38 @@ impl<'t, 's> File<'t, 's> {
                 _ => {}
             }
         }
-        Self { tree, language, functions, assigned, calls }
+        Self {
+            tree,
+            language,
+            values,
+            answers: RefCell::default(),
+            keys: RefCell::default(),
+            functions,
+            assigned,
+            calls,
+        }
+    }
+
+    /// What is asked about values, if anything is.
+    pub(super) fn values(&self) -> Option<&'t Values<'t, 's>> {
+        self.values
+    }
+
+    /// What a name is worth that this file does not declare.
+    pub(super) fn worth(&self, id: Id) -> Worth {
+        let Some(values) = self.values else { return Worth::Unknown };
+        if let Some(known) = self.answers.borrow().get(&id) {
+            return *known;
+        }
+        let found = values.of(id);
+        let sure = found.trust == Trust::Exact;
+        let worth = match found.data {
+            Data::Number(value) if value.is_finite() => Worth::Number { value, sure },
+            Data::Duration(ms) if ms.is_finite() => Worth::Millis { ms, sure },
+            _ => Worth::Unknown,
+        };
+        self.answers.borrow_mut().insert(id, worth);
+        worth
     }
 
     /// The functions of this name.
@@ -103,10 +159,11 @@ impl<'t, 's> File<'t, 's> {
             }
             _ => return None,
         };
-        let all = self.functions(name);
-        match all {
+        let known = self.functions(name);
+        let all: Vec<Id> = known.iter().copied().filter(|id| self.takes(*id, call)).collect();
+        match all[..] {
             [] => None,
-            [only] => Some(*only),
+            [only] => Some(only),
             _ => {
                 let class = self.tree.class_of(call);
                 let mut near = all.iter().filter(|id| self.tree.class_of(**id) == class);
@@ -122,6 +179,27 @@ impl<'t, 's> File<'t, 's> {
         }
     }
 
+    /// Whether a function can take the arguments of a call: overloads have the same name.
+    pub(super) fn takes(&self, function: Id, call: Id) -> bool {
+        use Language as L;
+        if !matches!(self.language, L::Java | L::Kotlin | L::CSharp) {
+            return true;
+        }
+        let (Kind::Function { params, .. }, Kind::Call { args, .. }) =
+            (self.tree.kind(function), self.tree.kind(call))
+        else {
+            return true;
+        };
+        let open = args.iter().any(|arg| arg.spread)
+            || params.last().is_some_and(|last| {
+                last.ty.is_some_and(|ty| ty.contains("...") || ty.ends_with("[]"))
+            });
+        // A parameter of any number may not be told from its type.
+        let many = self.language == L::Kotlin && self.tree.source(function).contains("vararg");
+        let needed = params.iter().filter(|param| param.default.is_none()).count();
+        open || many || (args.len() <= params.len() && args.len() >= needed)
+    }
+
     fn class_name(&self, class: Id) -> Option<&'s str> {
         match self.tree.kind(class) {
             Kind::Class { name, .. } => *name,
@@ -132,21 +210,6 @@ impl<'t, 's> File<'t, 's> {
     /// Whether `inner` is `outer` or stands in it.
     pub(super) fn within(&self, inner: Id, outer: Id) -> bool {
         inner == outer || self.tree.ancestors(inner).any(|up| up == outer)
-    }
-
-    /// Whether something stands in a handler.
-    pub(super) fn in_handler(&self, id: Id) -> bool {
-        let mut inner = id;
-        for up in self.tree.ancestors(id) {
-            match self.tree.kind(up) {
-                Kind::Try { handlers, .. } if handlers.iter().any(|h| h.body == inner) => {
-                    return true;
-                }
-                Kind::Function { .. } => return false,
-                _ => inner = up,
-            }
-        }
-        false
     }
 
     /// The name of a function, also of a closure that is given one.
@@ -178,6 +241,18 @@ impl<'t, 's> File<'t, 's> {
             out.push('…');
         }
         out
+    }
+
+    /// A field's key: its text without spaces and without the object itself.
+    pub(super) fn key(&self, id: Id) -> Rc<str> {
+        if let Some(key) = self.keys.borrow().get(&id) {
+            return key.clone();
+        }
+        let text = self.squeezed(id).replace("?.", ".");
+        let own = ["this.", "self.", "$this->"].iter().find_map(|own| text.strip_prefix(own));
+        let key: Rc<str> = own.unwrap_or(&text).into();
+        self.keys.borrow_mut().insert(id, key.clone());
+        key
     }
 
     /// A node's text without any white space, to compare calls by.

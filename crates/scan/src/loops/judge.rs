@@ -1,15 +1,20 @@
 //! Whether a candidate is a retry: what happens to it when the operation always fails, and when
 //! it goes well at once.
 
-use std::collections::HashSet;
+mod context;
+mod resets;
 
-use super::candidate::{Candidate, Shape};
+use foldhash::{HashSet, HashSetExt as _};
+
+use super::candidate::{Candidate, Shape, advances, pages};
 use super::file::File;
 use super::machine::{Cut, Fate, Machine, Plan, Trace, seen};
 use super::words;
 use crate::language::Language;
 use crate::policy::{Confidence, Kind as PolicyKind};
-use crate::tree::{Id, Kind, Tree};
+use crate::tree::{Id, Kind};
+use context::Context;
+use resets::resets;
 
 /// Steps of one run.
 const STEPS: u32 = 50_000;
@@ -84,13 +89,25 @@ fn judge_group(
     group: &[Id],
     budget: &mut Budget,
 ) -> Option<Verdict> {
+    // What runs cannot change is asked first: they take most of the time.
+    let context = Context::new(file, candidate, group);
+    if context.never() {
+        return None;
+    }
+    let resets = candidate.subject.is_some() && resets(file, candidate.place);
+    if candidate.subject.is_some() && !resets && advances(file, candidate.place, group) {
+        return None;
+    }
+    let ops: HashSet<Id> = group.iter().copied().collect();
+    let inner = in_inner_loop(file, candidate, &ops);
     let fates: &[Fate] = match file.language {
+        _ if inner => &[Fate::Throws],
         Language::Go => &[Fate::Bad],
         Language::Rust => &[Fate::Bad, Fate::Said],
         _ => &[Fate::Throws, Fate::Bad],
     };
     let mut plan = Plan {
-        ops: group.iter().copied().collect(),
+        ops,
         fate: Fate::Good,
         subject: candidate.subject,
         recursive: candidate.recursive,
@@ -107,11 +124,14 @@ fn judge_group(
         plan.bump = 0.0;
         if let Some(trace) = failing(file, candidate, &mut plan, budget) {
             let old = found.as_ref().map_or(0, |(trace, _)| trace.calls);
-            let seen = found.as_ref().map_or(0, |(trace, _)| trace.seen);
+            let noticed = found.as_ref().map_or(0, |(trace, _)| trace.seen);
             let handlers = found.as_ref().map_or(Vec::new(), |(trace, _)| trace.handlers.clone());
-            if trace.calls > old {
+            // What is only empty says less than what was caught.
+            let caught = noticed & seen::CAUGHT != 0;
+            let weaker = caught && trace.seen & !(seen::FALSY | seen::DOMAIN) == 0;
+            if trace.calls > old && !weaker {
                 let mut trace = trace;
-                trace.seen |= seen;
+                trace.seen |= noticed;
                 if trace.handlers.is_empty() {
                     trace.handlers = handlers;
                 }
@@ -122,12 +142,23 @@ fn judge_group(
         }
     }
     let (mut trace, plan) = found?;
-    let (leaves, domain) = succeeding(file, candidate, &plan, budget);
+    if inner && trace.rounds < 2 {
+        return None;
+    }
+    // The next page, unless a failure is handled in between.
+    if trace.seen & seen::CAUGHT == 0 && !resets && pages(file, candidate.place) {
+        return None;
+    }
+    let Success { leaves, domain, related, waits } = succeeding(file, candidate, &plan, budget);
     let endless = matches!(trace.cut, Some(Cut::Endless | Cut::Depth))
         || (trace.cut == Some(Cut::Steps) && trace.calls > 20);
     let (attempts, depends) = count(file, &plan, &trace, endless, budget);
-    let context = Context::new(file, candidate, group);
-    let kind = kind_of(&context, &trace, leaves, domain, endless)?;
+    if leaves && !related && !context.may_be_unrelated(&trace) {
+        return None;
+    }
+    // What failed is tried again, and after what went well it goes on to the next.
+    let next = !leaves && resets && !waits && !endless && context.named();
+    let kind = kind_of(&context, &trace, leaves || next, domain, endless)?;
     let rank = rank(file, &context, group, &trace);
     let confidence = confidence(&context, &trace, endless);
     if plan.bump != 0.0 && !endless {
@@ -194,7 +225,8 @@ fn failing(
         plan.bump = 0.0;
     }
     for (id, _) in trace.undecided.iter().take(FLIPS) {
-        plan.flips = HashSet::from([*id]);
+        plan.flips.clear();
+        plan.flips.insert(*id);
         let turned = run(file, plan, budget);
         if repeated(candidate, &turned) {
             return Some(turned);
@@ -204,48 +236,86 @@ fn failing(
     None
 }
 
-/// Whether success leaves without another call, and whether only the application knows that.
+/// Whether an operation stands in a loop inside of the one that is looked at.
+fn in_inner_loop(file: &File<'_, '_>, candidate: &Candidate, ops: &HashSet<Id>) -> bool {
+    let Some(subject) = candidate.subject else { return false };
+    ops.iter().filter(|op| file.within(**op, subject)).any(|op| {
+        let mut between = file.tree.ancestors(*op).take_while(|up| *up != subject);
+        between.any(|up| matches!(file.tree.kind(up), Kind::Loop { .. }))
+    })
+}
+
+/// What happens when the operation goes well at once.
+struct Success {
+    /// It leaves without another call.
+    leaves: bool,
+    /// Only the application knows that it went well.
+    domain: bool,
+    /// What it gave decides: otherwise it leaves if something else lets it.
+    related: bool,
+    /// It waits though it went well.
+    waits: bool,
+}
+
+/// Whether success leaves without another call, and what decides that.
 fn succeeding(
     file: &File<'_, '_>,
     candidate: &Candidate,
     failing: &Plan,
     budget: &mut Budget,
-) -> (bool, bool) {
+) -> Success {
     let mut plan = failing.clone();
     plan.fate = Fate::Good;
+    let inner = in_inner_loop(file, candidate, &failing.ops);
     let done = |trace: &Trace| {
-        trace.calls == 1
-            && trace.cut.is_none()
-            && (candidate.subject.is_none() || trace.rounds <= 1)
+        // All of an inner loop is one attempt.
+        let once = trace.calls == 1 || (inner && trace.calls >= 1 && trace.rounds == 1);
+        once && trace.cut.is_none() && (candidate.subject.is_none() || trace.rounds <= 1)
     };
     let trace = run(file, &plan, budget);
+    let waits = trace.waits.iter().any(|wait| wait.after > 0);
+    let of = |leaves, domain, related| Success { leaves, domain, related, waits };
     let domain = trace.seen & seen::DOMAIN != 0;
     if done(&trace) {
-        return (true, domain);
+        return of(true, domain, true);
     }
-    for (id, _) in trace.undecided.iter().take(FLIPS) {
+    let ways_out = ways_out(file, &trace);
+    for id in &ways_out {
         let mut turned = plan.clone();
         if !turned.flips.insert(*id) {
             continue;
         }
-        let trace = run(file, &turned, budget);
-        if done(&trace) {
-            return (true, true);
+        let one = run(file, &turned, budget);
+        if done(&one) {
+            return of(true, true, trace.about.contains(id));
         }
     }
     // Where it is known inside that it went well, the loop's own condition asks for it.
     let subject = candidate.subject.filter(|_| failing.fate == Fate::Throws);
-    let Some(subject) = subject else { return (false, domain) };
-    for (id, _) in trace.undecided.iter().take(FLIPS) {
+    let Some(subject) = subject else { return of(false, domain, false) };
+    for id in &ways_out {
         let mut turned = plan.clone();
         turned.flips.insert(*id);
         turned.flips.insert(subject);
-        let trace = run(file, &turned, budget);
-        if done(&trace) {
-            return (true, true);
+        let one = run(file, &turned, budget);
+        if done(&one) {
+            return of(true, true, trace.about.contains(&subject));
         }
     }
-    (false, domain)
+    of(false, domain, false)
+}
+
+/// The decisions that are turned around to see whether success leaves: those first that may.
+fn ways_out(file: &File<'_, '_>, trace: &Trace) -> Vec<Id> {
+    let out = |id: Id| {
+        file.tree.walk_here(id).any(|at| {
+            matches!(file.tree.kind(at), Kind::Break { .. } | Kind::Return(_) | Kind::Loop { .. })
+        })
+    };
+    let mut all: Vec<Id> = trace.undecided.iter().map(|(id, _)| *id).collect();
+    all.sort_by_key(|id| !out(*id));
+    all.truncate(FLIPS);
+    all
 }
 
 /// How many attempts there are, and what that depends on.
@@ -280,116 +350,10 @@ fn count(
         return (Some(usual), None);
     }
     let symbol = trace.bounds[0];
-    let extra = trace
-        .symbols
-        .get(usize::from(symbol) - 1)
-        .map_or(0, |known| i64::from(trace.calls) - (known.witness + plan.bump) as i64);
+    let extra = trace.symbols.get(usize::from(symbol) - 1).map_or(0, |known| {
+        i64::from(trace.calls).saturating_sub((known.witness + plan.bump) as i64)
+    });
     (Some(usual), Some((symbol, extra)))
-}
-
-/// What stands around a candidate.
-struct Context {
-    /// The text of the candidate, shortened.
-    text: String,
-    /// The operation's name.
-    last: String,
-    call: String,
-    /// The name of the function around it.
-    function: String,
-    shape: Shape,
-    parameter: bool,
-    /// The result is closed at once: only whether there is one mattered.
-    closed: bool,
-    /// Whether something says that the operation leaves the process: its name, what it belongs
-    /// to, that it is awaited, or the kinds of errors that are caught around it.
-    outside: bool,
-    /// Whether the lines around it, comments too, speak of trying again.
-    said: bool,
-    /// Only errors that the code itself makes are caught around it.
-    mistake: bool,
-}
-
-impl Context {
-    fn new(file: &File<'_, '_>, candidate: &Candidate, group: &[Id]) -> Self {
-        let tree = file.tree;
-        let call = group[0];
-        let callee = match tree.kind(call) {
-            Kind::Call { callee, .. } => *callee,
-            _ => call,
-        };
-        let last = tree.last_name(callee).unwrap_or_default().to_owned();
-        let function = tree
-            .function_of(candidate.place)
-            .or(candidate.recursive)
-            .and_then(|function| file.function_name(function))
-            .unwrap_or_default()
-            .to_owned();
-        let parameter = match tree.kind(callee) {
-            Kind::Name(name) => tree
-                .ancestors(call)
-                .filter_map(|up| match tree.kind(up) {
-                    Kind::Function { params, .. } => Some(params),
-                    _ => None,
-                })
-                .any(|params| params.iter().any(|param| param.name == *name)),
-            _ => false,
-        };
-        let closed = tree
-            .parent(call)
-            .is_some_and(|up| matches!(tree.kind(up), Kind::Field { name: "close", .. }));
-        let handlers = tree.ancestors(call).find_map(|up| match tree.kind(up) {
-            Kind::Try { handlers, .. } => Some(handlers),
-            _ => None,
-        });
-        let mut types =
-            handlers.into_iter().flatten().flat_map(|handler| &handler.types).peekable();
-        let mistake = types.peek().is_some() && types.all(|ty| words::is_mistake(tree.source(*ty)));
-        let awaited =
-            tree.ancestors(call).take(3).any(|up| matches!(tree.kind(up), Kind::Await(_)));
-        let caught = tree
-            .ancestors(call)
-            .filter_map(|up| match tree.kind(up) {
-                Kind::Try { handlers, .. } => Some(handlers),
-                _ => None,
-            })
-            .flatten()
-            .flat_map(|handler| &handler.types)
-            .any(|ty| words::is_outside_error(tree.source(*ty)));
-        let path = tree.path(callee).unwrap_or_else(|| vec![&last]);
-        let outside = awaited || caught || words::leaves_the_process(&path);
-        let said = words::speaks_of_again(lines_around(tree, candidate.place, group));
-        Self {
-            outside,
-            said,
-            mistake,
-            text: tree.source(candidate.place).chars().take(4000).collect(),
-            last,
-            call: file.brief(call, 200),
-            function,
-            shape: candidate.shape,
-            parameter,
-            closed,
-        }
-    }
-
-    fn named(&self) -> bool {
-        words::about_retry(&self.text) || words::about_retry(&self.function)
-    }
-}
-
-/// The text of a candidate's lines, with the two above it; of a pair of calls from the first to
-/// the second.
-fn lines_around<'s>(tree: &Tree<'s>, place: Id, group: &[Id]) -> &'s str {
-    let spans = group.iter().map(|id| tree.span(*id)).chain([tree.span(place)]);
-    let start = spans.clone().map(|span| span.start as usize).min().unwrap_or(0);
-    let end = spans.map(|span| span.end as usize).max().unwrap_or(start);
-    let text = tree.text();
-    let above = text[..start].rmatch_indices('\n').nth(2).map_or(0, |(at, _)| at);
-    let mut end = end.min(start + 4000).min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(above..end).unwrap_or_default()
 }
 
 /// What kind of repetition it is; `None`: none that is reported.
@@ -415,7 +379,11 @@ fn kind_of(
     }
     // A mistake of the code itself passes only with other arguments; a person is asked again with
     // other words.
-    if context.mistake && !waits || words::asks_a_person(&context.call) {
+    if context.mistake && !waits || context.asks {
+        return None;
+    }
+    // What waits for something to end, or for a part of it, does not do it again.
+    if words::is_waiting(&context.call) && !context.named() {
         return None;
     }
     if !leaves {
@@ -435,8 +403,11 @@ fn kind_of(
     // Again and again at once, with nothing that says so: it looks for something.
     let fails_outside = context.outside && trace.seen & (seen::CAUGHT | seen::ERROR) != 0;
     if endless && !waits && !context.named() && trace.clock.is_none() && !fails_outside {
-        let conflict = words::has(&context.text, &["conflict", "version", "expected", "etag"]);
-        return conflict.then_some(PolicyKind::Conflict);
+        return words::about_versions(&context.text).then_some(PolicyKind::Conflict);
+    }
+    // Another was faster: what is written is made anew of what is there now.
+    if endless && !waits && !context.named() && words::about_tags(&context.text) {
+        return Some(PolicyKind::Conflict);
     }
     // Spinning on shared memory, or after a signal.
     let spins = ["steal", "compare_exchange", "interrupted", "eintr", "atomic", "ordering::"];
@@ -451,7 +422,12 @@ fn kind_of(
     }
     let question = words::is_question(&context.last);
     let consuming = words::is_consuming(&context.last);
-    if consuming && !context.named() && !waits {
+    if consuming && !waits && !(context.named() && trace.counted) {
+        return None;
+    }
+    // Asked again and again, whether it went well or not.
+    let polls = words::words(&context.last).first().is_some_and(|word| &**word == "poll");
+    if context.shape == Shape::Repeat && polls {
         return None;
     }
     if !strong && context.shape == Shape::Repeat && (question || !context.named()) {
@@ -466,10 +442,7 @@ fn kind_of(
         if question {
             return (words::is_probe(&context.call) && waits).then_some(PolicyKind::WaitForReady);
         }
-        let conflict = words::has(
-            &context.text,
-            &["conflict", "version", "expected", "etag", "compare", "cas("],
-        );
+        let conflict = words::about_versions(&context.text) || words::about_exchange(&context.text);
         if conflict && !waits {
             return Some(PolicyKind::Conflict);
         }
@@ -490,6 +463,24 @@ fn kind_of(
     // Only a state of the application lets it go, and every answer but that is asked for again.
     if domain && waits && trace.seen & (seen::STATUS | seen::FLAG) == 0 && !context.named() {
         return None;
+    }
+    // Once more with new credentials, after an answer that says that they are old.
+    let refused = words::has(&context.text, &["401", "403", "unauthorized", "forbidden"]);
+    let renews = words::has(
+        &context.text,
+        &[
+            "refresh",
+            "renew",
+            "reauth",
+            "relogin",
+            "re-auth",
+            "get_token(",
+            "fetch_oauth",
+            "gettoken(",
+        ],
+    );
+    if trace.calls == 2 && refused && renews && !waits {
+        return Some(PolicyKind::Replay);
     }
     if context.shape == Shape::Repeat || context.shape == Shape::Recursion {
         let repair = words::has(

@@ -14,9 +14,12 @@ mod flow;
 mod later;
 mod names;
 mod question;
+mod told;
 mod written;
 
-use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::file::File;
 use super::value::{Num, Part, Value};
@@ -125,6 +128,8 @@ pub(super) struct Trace {
     pub(super) seen: u8,
     /// Conditions that could not be told, with what was decided.
     pub(super) undecided: Vec<(Id, bool)>,
+    /// Those of them that are about what the operation gave.
+    pub(super) about: HashSet<Id>,
     /// Whether it was cut short.
     pub(super) cut: Option<Cut>,
     /// A clock was compared; the limit in milliseconds where it is known.
@@ -175,7 +180,7 @@ pub(super) struct Machine<'f, 't, 's> {
     /// The frame of what runs now. Frames stay: a function made in one may be called later.
     current: usize,
     /// Fields of objects, by their text.
-    heap: HashMap<String, Value>,
+    heap: HashMap<Rc<str>, Value>,
     trace: Trace,
     steps: u32,
     depth: u32,
@@ -183,10 +188,17 @@ pub(super) struct Machine<'f, 't, 's> {
     /// The functions that run now.
     active: Vec<Id>,
     looking_up: u32,
+    /// What the generator that runs has given so far.
+    yielded: Option<Vec<Value>>,
+    /// Where the helper that the loop goes through is told of a failure, and whether it was.
+    tellings: Vec<Id>,
+    told: bool,
 }
 
 /// Expressions nest no deeper than this.
 const DEEPEST: u32 = 420;
+/// A generator that gives more is not run to its end.
+pub(super) const MOST_YIELDED: usize = 200;
 
 impl<'f, 't, 's> Machine<'f, 't, 's> {
     /// Runs a plan.
@@ -204,6 +216,9 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             calls_deep: 0,
             active: Vec::new(),
             looking_up: 0,
+            yielded: None,
+            tellings: Vec::new(),
+            told: false,
         };
         let end = machine.begin();
         machine.trace.raised = matches!(end, Err(Exit::Throw));
@@ -346,7 +361,10 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             Kind::Again => Err(Exit::Again),
             Kind::Goto(label) => Err(Exit::Goto(label)),
             Kind::Yield(value) => {
-                self.maybe(*value)?;
+                let value = self.maybe(*value)?;
+                if let Some(all) = self.yielded.as_mut().filter(|all| all.len() < MOST_YIELDED) {
+                    all.push(value);
+                }
                 Ok(Value::Unknown)
             }
             Kind::Spawn(of) => {

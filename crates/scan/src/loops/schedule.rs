@@ -3,6 +3,7 @@
 use super::file::File;
 use super::machine::Trace;
 use super::value::Num;
+use super::words;
 use crate::policy::{Delay, DelayKind, From, Jitter, Setting};
 use crate::tree::{Id, Kind, Op};
 
@@ -50,6 +51,9 @@ pub(super) fn of(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule 
     };
     let symbol = samples.iter().map(|num| num.symbol).find(|symbol| *symbol != 0);
     let known = symbol.is_none();
+    if !known && kind == DelayKind::Constant {
+        kind = elsewhere(file, &waits).unwrap_or(kind);
+    }
     if pushback {
         kind = DelayKind::ServerDirected;
     } else if samples.iter().any(|num| num.chained) {
@@ -100,6 +104,42 @@ pub(super) fn of(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule 
     }
 }
 
+/// How waits grow that a function makes which is not here: by its name, or since it is told which
+/// attempt it is.
+fn elsewhere(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
+    let tree = file.tree;
+    let mut parts: Vec<Id> = waits.to_vec();
+    for at in waits.iter().flat_map(|wait| tree.walk(*wait)) {
+        let Kind::Name(name) = tree.kind(at) else { continue };
+        parts.extend(file.assigned(name).iter().filter_map(|place| {
+            if tree.function_of(*place) != tree.function_of(at) {
+                return None;
+            }
+            match tree.kind(*place) {
+                Kind::Let { value: Some(value), .. } | Kind::Assign { value, .. } => Some(*value),
+                _ => None,
+            }
+        }));
+    }
+    let mut told = None;
+    for call in parts.iter().flat_map(|part| tree.walk(*part)) {
+        let Kind::Call { callee, args, .. } = tree.kind(call) else { continue };
+        if words::has(tree.source(*callee), &["backoff", "back_off", "exponential"]) {
+            return Some(DelayKind::Exponential);
+        }
+        let counts = args.iter().any(|arg| {
+            tree.walk(arg.value).any(|at| match tree.kind(at) {
+                Kind::Name(name) => words::about_retry(name) && words::any(name, words::COUNTERS),
+                _ => false,
+            })
+        });
+        if counts {
+            told = Some(DelayKind::Dynamic);
+        }
+    }
+    told
+}
+
 fn waited(trace: &Trace, after: u32) -> Num {
     trace
         .waits
@@ -114,7 +154,9 @@ fn clean(value: f64) -> f64 {
         return value;
     }
     let scale = 10_f64.powi(11 - value.abs().log10().ceil().clamp(-300.0, 300.0) as i32);
-    (value * scale).round() / scale
+    let clean = (value * scale).round() / scale;
+    // The smallest and the largest numbers leave no room for it.
+    if clean.is_finite() { clean } else { value }
 }
 
 /// How the waits are spread, and what they would be without.
@@ -309,6 +351,7 @@ fn ratio(all: &[f64]) -> Option<f64> {
     all.windows(2)
         .find(|pair| pair[0] > 0.0 && pair[1] > pair[0])
         .map(|pair| clean(pair[1] / pair[0]))
+        .filter(|ratio| ratio.is_finite())
 }
 
 /// Where a growing row stops growing.

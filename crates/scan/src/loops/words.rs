@@ -2,55 +2,34 @@
 //! cannot be an operation, which wait, and what a field of an answer means.
 
 mod outside;
+mod retry;
+mod split;
+mod version;
+mod waits;
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use crate::language::Language;
+pub(super) use waits::{Sleep, schedules, sleep, timer};
 
 pub(super) use outside::{
-    asks_a_person, is_mistake, is_outside_error, leaves_the_process, speaks_of_again,
+    asks_a_person, is_mistake, is_outside_error, is_prompt, leaves_the_process,
 };
-
-/// The words of a name: `isRetryable_error` is `is`, `retryable`, `error`.
-pub(super) fn words(name: &str) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    let mut last_upper = true;
-    let mut fresh = true;
-    let chars: Vec<char> = name.chars().take(120).collect();
-    for (at, &c) in chars.iter().enumerate() {
-        if !c.is_alphanumeric() {
-            fresh = true;
-            continue;
-        }
-        let upper = c.is_uppercase();
-        let next_lower = chars.get(at + 1).is_some_and(|next| next.is_lowercase());
-        if fresh || (upper && (!last_upper || next_lower)) {
-            all.push(String::new());
-            fresh = false;
-        }
-        last_upper = upper;
-        if let Some(word) = all.last_mut() {
-            word.extend(c.to_lowercase());
-        }
-    }
-    all
-}
+pub(crate) use outside::{drops_what_was_kept, speaks_of_again};
+pub(crate) use retry::word_before;
+pub(super) use retry::{about_retry, says_later};
+pub(super) use split::words;
+pub(super) use version::{about_exchange, about_tags, about_versions};
 
 /// Whether one of the words is in a list.
 pub(super) fn any(name: &str, list: &[&str]) -> bool {
-    words(name).iter().any(|word| list.contains(&word.as_str()))
+    words(name).iter().any(|word| list.contains(&&**word))
 }
 
 /// Whether a lower-case form has one of these in it.
 pub(super) fn has(name: &str, list: &[&str]) -> bool {
     let lower = name.to_ascii_lowercase();
     list.iter().any(|part| lower.contains(part))
-}
-
-/// A name that speaks of retries.
-pub(super) fn about_retry(text: &str) -> bool {
-    has(text, &["retr", "attempt", "tries", "backoff", "back_off", "try_count", "trycount", "redo"])
 }
 
 /// Names of counters.
@@ -140,6 +119,21 @@ const LOGGERS: &[&str] = &[
     "reporter",
 ];
 
+/// Methods that reach out where they belong to something outside, and only there.
+const FAR: &[&str] = &[
+    "load", "find", "store", "insert", "remove", "update", "first", "last", "exec", "test", "add",
+    "push", "lock", "acquire", "reset", "status", "search", "match", "resolve", "flush", "write",
+    "from", "count", "record", "release", "event", "items", "copy",
+];
+
+/// Whether a call may ask for something that others hold, where the code says that it tries again.
+pub(super) fn is_far(last: &str) -> bool {
+    matches!(
+        last.to_ascii_lowercase().as_str(),
+        "acquire" | "lock" | "find" | "write" | "flush" | "load" | "exec" | "search" | "resolve"
+    )
+}
+
 /// Whether a call can be no operation. `path` is its name with what it belongs to.
 pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
     let lower = last.to_ascii_lowercase();
@@ -148,21 +142,16 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
     if path.len() > 1 {
         let receiver = path[path.len() - 2].trim_start_matches(['_', '@', '$']);
         let words = words(receiver);
-        if words.last().is_some_and(|word| LOGGERS.contains(&word.as_str())) {
+        if words.last().is_some_and(|word| LOGGERS.contains(&&**word)) {
             return true;
         }
-        let far = [
-            "load", "find", "store", "insert", "remove", "update", "first", "last", "exec", "test",
-            "add", "push", "lock", "acquire", "reset", "status", "search", "match", "resolve",
-            "flush", "write", "from", "count", "record", "release", "event", "items", "copy",
-        ];
         // Methods of these names are other things than the functions.
         if ["list", "map", "filter", "set", "new", "type", "all", "any", "make", "range", "is"]
             .contains(&lower.as_str())
         {
             return lower == "map" || lower == "filter" || lower == "is" || lower == "new";
         }
-        if far.contains(&lower.as_str()) {
+        if FAR.contains(&lower.as_str()) {
             return !has(
                 receiver,
                 &[
@@ -202,9 +191,9 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
         return false;
     }
     PURE.contains(lower.as_str())
-        || (lower.starts_with("log") && words(last).first().is_some_and(|word| word == "log"))
+        || (lower.starts_with("log") && words(last).first().is_some_and(|word| &**word == "log"))
         || words(last).last().is_some_and(|word| {
-            ["error", "exception", "logger", "err"].contains(&word.as_str())
+            ["error", "exception", "logger", "err"].contains(&&**word)
                 && last.starts_with(char::is_uppercase)
         })
 }
@@ -212,7 +201,7 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
 /// Names of calls that only make something of something: `convert_order`, `contracts_to_amount`.
 fn transforms(last: &str) -> bool {
     let all = words(last);
-    let first = all.first().map_or("", String::as_str);
+    let first = all.first().map_or("", |word| &**word);
     let makes = [
         "convert",
         "parse",
@@ -253,13 +242,17 @@ fn transforms(last: &str) -> bool {
         "send", "write", "post", "upload", "publish", "connect", "save", "push", "request",
         "fetch", "call", "submit", "query", "start", "download", "execute",
     ];
-    let acting = all.iter().any(|word| acts.contains(&word.as_str()));
-    !acting
-        && (all.len() > 1 && makes.contains(&first)
-            || all.iter().skip(1).any(|word| word == "to")
-            || all
-                .iter()
-                .any(|word| matches!(word.as_str(), "failed" | "failure" | "message" | "args")))
+    let acting = all.iter().any(|word| acts.contains(&&**word));
+    // `staged_upload_path`: what something is called, and not that it is done.
+    let last_word = all.last().map_or("", |word| &**word);
+    let called = all.len() > 1 && ["path", "url", "uri", "filename"].contains(&last_word);
+    called && !outside::may_act(first) && !acts.contains(&first)
+        || !acting
+            && (all.len() > 1 && makes.contains(&first)
+                || all.iter().skip(1).any(|word| &**word == "to")
+                || all
+                    .iter()
+                    .any(|word| matches!(&**word, "failed" | "failure" | "message" | "args")))
 }
 
 /// Calls that fetch the next piece of work, so that each is another operation.
@@ -268,17 +261,36 @@ pub(super) fn is_consuming(last: &str) -> bool {
         last,
         &[
             "next", "recv", "receive", "read", "scan", "dequeue", "poll", "take", "accept",
-            "readline", "readrune", "iterate", "listen", "serve", "consume",
+            "readline", "readrune", "iterate", "listen", "serve", "consume", "pop",
         ],
     )
+}
+
+/// Calls that wait for something that runs already: `process.wait()`, `future.result(1)`.
+pub(super) fn is_waiting(call: &str) -> bool {
+    let name = call.split(['(', '{', '<']).next().unwrap_or(call).trim();
+    let (of, last) = name.rsplit_once('.').unwrap_or(("", name));
+    let all = words(last);
+    let first = all.first().map_or("", |word| &**word);
+    matches!(first, "wait" | "join")
+        || all.iter().any(|word| &**word == "future") && all.iter().any(|word| &**word == "result")
+        // The next piece of work.
+        || matches!(first, "get" | "take" | "poll") && any(of, &["queue", "q", "inbox"])
+        || matches!(first, "result" | "get" | "await")
+            && any(
+                of,
+                &["future", "futures", "task", "process", "thread", "promise", "fut", "latch"],
+            )
 }
 
 /// Calls that ask about a state.
 pub(super) fn is_question(last: &str) -> bool {
     let all = words(last);
-    let first = all.first().map_or("", String::as_str);
+    let first = all.first().map_or("", |word| &**word);
     ["is", "has", "exists", "check", "poll", "can", "was", "are", "should", "contains"]
         .contains(&first)
+        // `serviceIsReady`.
+        || all.iter().any(|word| &**word == "is")
         || all.iter().any(|word| {
             [
                 "ready",
@@ -299,7 +311,7 @@ pub(super) fn is_question(last: &str) -> bool {
                 "locked",
                 "progress",
             ]
-            .contains(&word.as_str())
+            .contains(&&**word)
         })
 }
 
@@ -347,106 +359,6 @@ pub(super) fn is_stream(text: &str) -> bool {
     )
 }
 
-/// What a call does that waits, and in which unit a plain number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sleep {
-    /// Its argument is milliseconds.
-    Millis,
-    /// Seconds.
-    Seconds,
-    /// Nanoseconds.
-    Nanos,
-    /// Microseconds.
-    Micros,
-    /// A sleep by its name only: the unit is guessed from the language.
-    Named,
-}
-
-/// Whether a call waits.
-pub(super) fn sleep(language: Language, path: &[&str], last: &str) -> Option<Sleep> {
-    use Language as L;
-    let lower = last.to_ascii_lowercase();
-    let receiver = path.len().checked_sub(2).map_or("", |at| path[at]);
-    let found = match (language, lower.as_str()) {
-        (L::Python | L::Ruby | L::Php, "sleep") => Sleep::Seconds,
-        (L::Php, "usleep") => Sleep::Micros,
-        (L::Go, "sleep") if receiver == "time" => Sleep::Nanos,
-        (L::Java | L::Kotlin, "sleep") => match receiver {
-            "SECONDS" => Sleep::Seconds,
-            "MICROSECONDS" => Sleep::Micros,
-            "NANOSECONDS" => Sleep::Nanos,
-            _ => Sleep::Millis,
-        },
-        (L::Kotlin, "delay") if path.len() == 1 => Sleep::Millis,
-        (L::CSharp, "delay") if receiver == "Task" => Sleep::Millis,
-        (L::CSharp, "sleep") if receiver == "Thread" => Sleep::Millis,
-        (L::Java, "parknanos") => Sleep::Nanos,
-        (L::Rust, "sleep" | "sleep_until" | "delay_for") => Sleep::Millis,
-        (_, "sleep" | "sleepms" | "msleep" | "nap" | "snooze") => Sleep::Named,
-        (
-            L::JavaScript | L::TypeScript | L::Tsx,
-            "delay" | "settimeout" | "wait" | "pause" | "timeout",
-        ) if path.len() == 1
-            || matches!(receiver, "timers" | "window" | "globalThis")
-            || (receiver == "this" && lower != "settimeout") =>
-        {
-            Sleep::Millis
-        }
-        (
-            _,
-            "delay" | "pause" | "backoff" | "back_off" | "dobackoff" | "waitfor"
-            | "cancelabledelay",
-        ) => Sleep::Named,
-        _ => {
-            let all = words(last);
-            let named = all.iter().any(|word| word == "sleep" || word == "sleeping")
-                || (all.last().is_some_and(|word| word == "delay")
-                    && all.first().is_some_and(|word| {
-                        ["wait", "cancelable", "await", "interruptible", "async", "do"]
-                            .contains(&word.as_str())
-                    }))
-                || (all.first().is_some_and(|word| word == "wait")
-                    && all.iter().any(|word| {
-                        ["ms", "seconds", "retry", "backoff", "before"].contains(&word.as_str())
-                    }));
-            let asks = all.first().is_some_and(|word| {
-                ["get", "calculate", "compute", "next", "is", "set", "new", "calc", "parse"]
-                    .contains(&word.as_str())
-            });
-            return (named && !asks).then_some(Sleep::Named);
-        }
-    };
-    Some(found)
-}
-
-/// Calls that make a timer.
-pub(super) fn timer(path: &[&str]) -> bool {
-    matches!(
-        path,
-        ["time", "After" | "NewTimer" | "NewTicker" | "Tick"]
-            | [_, "After" | "NewTimer" | "NewTicker"]
-    )
-}
-
-/// Calls that run a function later: the function and the wait are among the arguments.
-pub(super) fn schedules(last: &str) -> bool {
-    matches!(
-        last,
-        "setTimeout"
-            | "schedule"
-            | "call_later"
-            | "callLater"
-            | "AfterFunc"
-            | "postDelayed"
-            | "delayedExecutor"
-            | "scheduleOnce"
-            | "enterLater"
-            | "runLater"
-            | "defer_later"
-            | "after_idle"
-    )
-}
-
 /// What a field or a method of the operation's result is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
@@ -466,6 +378,14 @@ pub(super) enum About {
 
 /// What a field or a method of the operation's result is about.
 pub(super) fn about(name: &str) -> About {
+    split::remembered(&ABOUT, name, about_anew)
+}
+
+thread_local! {
+    static ABOUT: split::Known<About> = split::Known::default();
+}
+
+fn about_anew(name: &str) -> About {
     let lower: String = name.chars().filter(|c| *c != '_').collect::<String>().to_ascii_lowercase();
     match lower.as_str() {
         "ok"
@@ -489,7 +409,7 @@ pub(super) fn about(name: &str) -> About {
         }
         _ => {
             let all = words(name);
-            let is = |list: &[&str]| all.iter().any(|word| list.contains(&word.as_str()));
+            let is = |list: &[&str]| all.iter().any(|word| list.contains(&&**word));
             if is(&["status"]) && is(&["code", "http"]) && !is(&["is", "should"]) {
                 About::Status
             } else if is(&["success", "successful", "succeeded", "ok"]) && is(&["is", "was", "has"])
@@ -559,6 +479,89 @@ pub(super) fn is_stop(text: &str) -> bool {
     )
 }
 
+/// Words of conditions that ask whether somebody wants this to go on.
+const LIVES: &[&str] = &[
+    "running",
+    "run",
+    "alive",
+    "active",
+    "started",
+    "keep",
+    "going",
+    "enabled",
+    "stop",
+    "stopped",
+    "stopping",
+    "cancel",
+    "cancelled",
+    "canceled",
+    "cancellation",
+    "shutdown",
+    "shutting",
+    "down",
+    "close",
+    "closed",
+    "closing",
+    "exit",
+    "exiting",
+    "quit",
+    "interrupted",
+    "terminated",
+    "terminate",
+    "terminating",
+    "disposed",
+    "destroyed",
+    "abort",
+    "aborted",
+    "shut",
+    "alive",
+    "live",
+];
+/// Words beside them that change nothing.
+const ASIDE: &[&str] = &[
+    "is",
+    "get",
+    "load",
+    "set",
+    "not",
+    "this",
+    "self",
+    "current",
+    "thread",
+    "event",
+    "token",
+    "requested",
+    "flag",
+    "should",
+    "must",
+    "app",
+    "server",
+    "worker",
+    "context",
+    "ctx",
+    "signal",
+    "m",
+    "bool",
+    "system",
+    "ordering",
+    "relaxed",
+    "seq",
+    "cst",
+    "acquire",
+    "true",
+    "false",
+    "has",
+];
+
+/// Whether a condition only asks whether somebody wants this to go on: `while (running.get())`.
+/// What the operation gave does not change that.
+pub(super) fn asks_for_life(test: &str) -> bool {
+    let all = words(test);
+    test.len() < 100
+        && all.iter().any(|word| LIVES.contains(&&**word))
+        && all.iter().all(|word| LIVES.contains(&&**word) || ASIDE.contains(&&**word))
+}
+
 /// Types of errors that are no failures: cancelling, interrupting.
 pub(super) fn is_cancel(text: &str) -> bool {
     has(text, &["cancel", "interrupt", "abort", "stopiteration", "generatorexit", "systemexit"])
@@ -569,18 +572,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fall_into_words() {
-        assert_eq!(words("isRetryable_error"), ["is", "retryable", "error"]);
-        assert_eq!(words("HTTPStatusCode"), ["http", "status", "code"]);
-        assert_eq!(words(""), Vec::<String>::new());
-    }
-
-    #[test]
     fn a_logger_is_no_operation() {
         assert!(is_pure(&["log", "send"], "send"));
         assert!(is_pure(&["x", "load"], "load"));
         assert!(!is_pure(&["repo", "load"], "load"));
         assert!(!is_pure(&["client", "put"], "put"));
+    }
+
+    #[test]
+    fn a_condition_about_life() {
+        assert!(asks_for_life("running.get()"));
+        assert!(asks_for_life("!this._stopped && !token.IsCancellationRequested"));
+        assert!(!asks_for_life("!subscribed"));
+        assert!(!asks_for_life("running && attempts < 3"));
     }
 
     #[test]

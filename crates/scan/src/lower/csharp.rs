@@ -51,6 +51,17 @@ fn last<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     }
 }
 
+/// What is awaited in `await f().ConfigureAwait(false)`: which thread goes on does not matter here.
+fn configured<'t>(b: &Builder<'_>, at: Syntax<'t>) -> Option<Syntax<'t>> {
+    let call = child(at, "invocation_expression")?;
+    let function = call.child_by_field_name("function")?;
+    let name = function.child_by_field_name("name")?;
+    if b.text(name) != "ConfigureAwait" {
+        return None;
+    }
+    function.child_by_field_name("expression")
+}
+
 fn child<'t>(at: Syntax<'t>, kind: &str) -> Option<Syntax<'t>> {
     named(at).into_iter().find(|child| child.kind() == kind)
 }
@@ -166,7 +177,10 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             Kind::List(each(b, at))
         }
         "declaration_expression" => declaration(b, at),
-        "await_expression" => Kind::Await(last(b, at)),
+        "await_expression" => Kind::Await(match configured(b, at) {
+            Some(of) => node(b, of),
+            None => last(b, at),
+        }),
         "throw_expression" | "throw_statement" => {
             Kind::Throw(parts(at).last().map(|value| node(b, *value)))
         }

@@ -25,7 +25,53 @@ pub(super) fn file<'s>(b: &mut Builder<'s>, root: Syntax<'_>) -> Id {
     declare::block(b, root)
 }
 
-super::ways!(node, field);
+super::ways!(field);
+
+fn node<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
+    b.deeper(at, |b| {
+        let id = one(b, at);
+        if is_step(at) && !at.parent().is_some_and(|up| is_step(up) && first_is(up, at)) {
+            return negated(b, at, id);
+        }
+        id
+    })
+}
+
+fn is_step(at: Syntax<'_>) -> bool {
+    matches!(at.kind(), "call_expression" | "navigation_expression" | "index_expression")
+}
+
+fn first_is(up: Syntax<'_>, at: Syntax<'_>) -> bool {
+    named(up).first() == Some(&at)
+}
+
+/// `!a.b()` comes from the grammar as `(!a).b()`; it is `!(a.b())`.
+fn negated<'s>(b: &mut Builder<'s>, at: Syntax<'_>, whole: Id) -> Id {
+    let mut up = whole;
+    loop {
+        let below = match b.kind(up) {
+            Kind::Call { callee: below, .. }
+            | Kind::Field { of: below, .. }
+            | Kind::Index { of: below, .. } => *below,
+            _ => return whole,
+        };
+        if let Kind::Unary { op: Op::Not, of } = b.kind(below)
+            && b.span(below).start == b.span(whole).start
+        {
+            let bare = *of;
+            let mut kind = b.kind(up).clone();
+            if let Kind::Call { callee: place, .. }
+            | Kind::Field { of: place, .. }
+            | Kind::Index { of: place, .. } = &mut kind
+            {
+                *place = bare;
+            }
+            b.replace(up, kind);
+            return b.add(at, Kind::Unary { op: Op::Not, of: whole });
+        }
+        up = below;
+    }
+}
 
 fn child<'t>(at: Syntax<'t>, kind: &str) -> Option<Syntax<'t>> {
     named(at).into_iter().find(|child| child.kind() == kind)

@@ -1,7 +1,8 @@
 //! Python.
 //!
 //! `import a.b as c` is module `a.b`, alias `c`; `from a import b as c` is module `a`, item `b`,
-//! alias `c`. `with` keeps `as` names as [`Kind::Let`]. Comprehensions and f-strings are
+//! alias `c`. `with` keeps `as` names as [`Kind::Let`]; with `suppress` it is a [`Kind::Try`].
+//! Comprehensions and f-strings are
 //! [`Kind::Other`] with what is in them.
 
 use std::borrow::Cow;
@@ -182,7 +183,15 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "with_statement" => {
             let clause = named(at).into_iter().find(|child| child.kind() == "with_clause");
             let items = clause.map(|clause| each_child(b, clause, with_item)).unwrap_or_default();
-            Kind::With { items, body: field(b, at, "body") }
+            let body = field(b, at, "body");
+            match suppressed(b, &items) {
+                Some(types) => {
+                    let nothing = b.add(at, Kind::Block(Vec::new()));
+                    let handler = Handler { types, name: None, guard: None, body: nothing };
+                    Kind::Try { body, handlers: vec![handler], otherwise: None, finally: None }
+                }
+                None => Kind::With { items, body },
+            }
         }
         "return_statement" => Kind::Return(first(b, at)),
         "raise_statement" => Kind::Throw(first(b, at)),
@@ -199,7 +208,7 @@ fn name<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
     Kind::Name(b.text(at))
 }
 
-/// A call; `range(…)` is a [`Kind::Range`] unless it has a step.
+/// A call; `range(…)` and `itertools.count(…)` are a [`Kind::Range`] unless they have a step.
 fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let callee = field(b, at, "function");
     let Some(list) = at.child_by_field_name("arguments") else {
@@ -220,6 +229,20 @@ fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         if let Some((from, to)) = range {
             return b.add(at, Kind::Range { from, to: Some(to), inclusive: false });
         }
+    }
+    // `dict(a=1)` is `{"a": 1}`.
+    if matches!(b.kind(callee), Kind::Name("dict"))
+        && !args.is_empty()
+        && args.iter().all(|arg| arg.name.is_some())
+    {
+        let entry = |arg: &Arg<'s>| Entry { key: arg.name.map(Into::into), value: arg.value };
+        let entries = args.iter().map(entry).collect();
+        return b.add(at, Kind::Record { ty: None, entries });
+    }
+    let counts = at.child_by_field_name("function").map(|name| b.text(name));
+    if counts == Some("itertools.count") && args.len() < 2 {
+        let from = args.first().map(|arg| arg.value);
+        return b.add(at, Kind::Range { from, to: None, inclusive: false });
     }
     b.add(at, Kind::Call { callee, args, new: false })
 }
@@ -435,6 +458,15 @@ fn arm<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Arm {
     Arm { patterns, guard, body: field(b, at, "consequence") }
 }
 
+/// The errors of `with suppress(A, B):`, which is a handler that does nothing.
+fn suppressed(b: &Builder<'_>, items: &[Id]) -> Option<Vec<Id>> {
+    let [only] = items else { return None };
+    let Kind::Call { callee, args, .. } = b.kind(*only) else { return None };
+    let named =
+        matches!(b.kind(*callee), Kind::Name("suppress") | Kind::Field { name: "suppress", .. });
+    named.then(|| args.iter().map(|arg| arg.value).collect())
+}
+
 /// `f() as x` is a [`Kind::Let`].
 fn with_item<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     if at.kind() == "with_item" {
@@ -505,6 +537,7 @@ class A(B):
     @r(stop=stop(3) | other, **kw)
     async def f(self, x, y: int = 2, *z): ...
 with open(p) as f, g: pass
+with suppress(A, B): go()
 cfg = {'retries': {\"max\": 5}, k: 1, **more}
 v = a if b else c
 while (n := n - 1) >= 0: n -= 1

@@ -20,6 +20,17 @@ const PAGES: &[(&str, &str)] = &[
     ("mru-pool", include_str!("../../../../docs/rules/mru-pool.md")),
     ("fixed-numbers", include_str!("../../../../docs/rules/fixed-numbers.md")),
     ("no-coordination", include_str!("../../../../docs/rules/no-coordination.md")),
+    ("layer-without-budget", include_str!("../../../../docs/rules/layer-without-budget.md")),
+    ("budget-tighter", include_str!("../../../../docs/rules/budget-tighter.md")),
+    ("fixed-retry-limit", include_str!("../../../../docs/rules/fixed-retry-limit.md")),
+    ("unlimited-retries", include_str!("../../../../docs/rules/unlimited-retries.md")),
+    ("retries-beyond-timeout", include_str!("../../../../docs/rules/retries-beyond-timeout.md")),
+    ("unsafe-methods-retried", include_str!("../../../../docs/rules/unsafe-methods-retried.md")),
+    ("mesh-on-library", include_str!("../../../../docs/rules/mesh-on-library.md")),
+    ("setting-without-effect", include_str!("../../../../docs/rules/setting-without-effect.md")),
+    ("slow-instances-removed", include_str!("../../../../docs/rules/slow-instances-removed.md")),
+    ("queue-outlives-caller", include_str!("../../../../docs/rules/queue-outlives-caller.md")),
+    ("ejection-without-panic", include_str!("../../../../docs/rules/ejection-without-panic.md")),
 ];
 
 /// The page of a rule, in Markdown.

@@ -119,6 +119,7 @@ impl Links {
         let mut functions = Vec::new();
         for id in tree.ids() {
             let Kind::Function { name, decorators, body, .. } = tree.kind(id) else { continue };
+            let name = name.or_else(|| variable_of(tree, id));
             let decorating = |policy: &Policy| {
                 decorators.iter().any(|decorator| within(policy, tree.span(*decorator)))
             };
@@ -143,11 +144,7 @@ impl Links {
                     let outer = (0..policies.len()).filter(|at| decorating(&policies[*at]));
                     inside.extend(outer);
                 }
-                functions.push(Function {
-                    name: (*name).to_owned(),
-                    calls: called,
-                    policies: inside,
-                });
+                functions.push(Function { name: name.to_owned(), calls: called, policies: inside });
             }
         }
         functions.extend(clients::all(tree, policies).into_iter().map(|(owner, policies)| {
@@ -162,6 +159,19 @@ impl Links {
             calls[at].truncate(CALLS);
         }
         Self { functions, calls }
+    }
+}
+
+/// `const load = () => …`: the name under which a function is called that has none itself.
+fn variable_of<'s>(tree: &Tree<'s>, function: Id) -> Option<&'s str> {
+    match tree.kind(tree.parent(function)?) {
+        Kind::Let { target, value: Some(value), .. } if *value == function => {
+            match tree.kind(*target) {
+                Kind::Name(name) => Some(name),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 
@@ -287,7 +297,12 @@ impl<'s> Search<'s> {
                 self.seen.push(this);
                 let in_file = &self.scan.files[*file];
                 for inner in &function.policies {
+                    // What a call asks for stands in place of what its client does by itself.
+                    let instead = in_file.policies[*inner].implicit
+                        && clients::is_name(&function.name)
+                        && in_file.policies[*inner].by == self.outer(outer).by;
                     if (*file, *inner) != outer
+                        && !instead
                         && in_file.policies[*inner].kind == Repetition::Retry
                     {
                         self.keep(in_file, &in_file.policies[*inner]);
@@ -296,6 +311,10 @@ impl<'s> Search<'s> {
                 self.calls(*file, &function.calls, depth - 1, outer);
             }
         }
+    }
+
+    fn outer(&self, (file, policy): (usize, usize)) -> &'s Policy {
+        &self.scan.files[file].policies[policy]
     }
 
     fn keep(&mut self, file: &'s FileFindings, policy: &'s Policy) {

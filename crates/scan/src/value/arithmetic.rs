@@ -1,5 +1,6 @@
 //! Sums and comparisons of values that may be durations or intervals.
 
+use super::units::number_text;
 use super::{Data, Trust, Value};
 use crate::tree::Op;
 
@@ -72,7 +73,7 @@ pub(super) fn bounds(data: &Data) -> Option<(f64, f64, bool)> {
         Data::Number(value) => Some((*value, *value, false)),
         Data::Duration(value) => Some((*value, *value, true)),
         Data::Interval { low, high, duration } => Some((*low, *high, *duration)),
-        Data::Text(text) => text.trim().parse().ok().map(|value| (value, value, false)),
+        Data::Text(text) => number_text(text).map(|value| (value, value, false)),
         Data::Bool(value) => {
             Some((f64::from(u8::from(*value)), f64::from(u8::from(*value)), false))
         }

@@ -1,6 +1,6 @@
 //! Where each name of a file gets its value.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use crate::tree::{Id, Kind, LoopForm, Tree};
 

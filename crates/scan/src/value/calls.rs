@@ -3,7 +3,7 @@
 
 use super::arithmetic::{binary, extreme};
 use super::eval::{Environment, Values};
-use super::units::Unit;
+use super::units::{Unit, number_text};
 use super::{Data, Trust, Value};
 use crate::tree::{Arg, Id, Kind, Op};
 
@@ -247,7 +247,7 @@ impl Values<'_, '_> {
             let mut value = self.value(first.or(on)?, env);
             let keeps = matches!(last, "str" | "String" | "toString" | "to_string" | "to_owned");
             if let (Data::Text(text), false) = (&value.data, keeps)
-                && let Ok(number) = text.trim().parse()
+                && let Some(number) = number_text(text)
             {
                 value.data = Data::Number(number);
             }

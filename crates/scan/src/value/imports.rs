@@ -1,7 +1,8 @@
 //! What a name of this file is elsewhere.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+
+use foldhash::HashMap;
 
 use crate::tree::{Arg, Id, Kind, Tree};
 

@@ -278,7 +278,7 @@ impl Project {
 }
 
 /// Folder and name without extension; `index` and the like stand for their folder.
-fn split(path: &str) -> (&str, &str) {
+pub(crate) fn split(path: &str) -> (&str, &str) {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
     if matches!(stem, "index" | "__init__" | "mod") && !folder.is_empty() {

@@ -72,6 +72,12 @@ impl Unit {
     }
 }
 
+/// A number as text. `nan` is a word that reads as a number and is none; `inf` is one.
+#[must_use]
+pub(crate) fn number_text(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|number: &f64| !number.is_nan())
+}
+
 /// A duration as text in milliseconds: `5s`, `1m30s`, `100 ms`, `PT2.5S`, `00:00:05`; digits alone
 /// are of the unit `bare`.
 #[must_use]
@@ -80,11 +86,11 @@ pub fn duration_text(text: &str, bare: Unit) -> Option<f64> {
     if text.is_empty() || text.len() > 40 {
         return None;
     }
-    if let Ok(number) = text.parse::<f64>() {
+    if let Some(number) = number_text(text) {
         return Some(number * bare.millis());
     }
     if text.contains(':') {
-        let parts: Option<Vec<f64>> = text.split(':').map(|part| part.parse().ok()).collect();
+        let parts: Option<Vec<f64>> = text.split(':').map(number_text).collect();
         return match parts?[..] {
             [h, m, s] => Some(((h * 60.0 + m) * 60.0 + s) * 1e3),
             _ => None,
@@ -129,6 +135,8 @@ mod tests {
             ("250", Some(250.0)),
             ("2 seconds", Some(2000.0)),
             ("fast", None),
+            ("nan", None),
+            ("nan:1:2", None),
             ("5 apples", None),
             ("", None),
         ];

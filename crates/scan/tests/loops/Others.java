@@ -29,3 +29,45 @@ class Others {
         await().atMost(5, SECONDS).pollInterval(100, MILLISECONDS).until(() -> repo.count() == 1);
     }
 }
+
+class MoreOthers {
+    // Another element in each round.
+    void n61(List<String> names) {
+        for (int i = 0; i < names.size(); i++) {
+            String name = names.get(i);
+            try {
+                client.load(name);
+                break;
+            } catch (IOException e) {
+                log.warn("skipped", e);
+            }
+        }
+    }
+
+    // A worker goes on after each, well or not, while it runs.
+    void n68() {
+        do {
+            try {
+                final long done = processNextSlot();
+                if (done == 0) {
+                    Thread.sleep(1000);
+                }
+            } catch (Exception e) {
+                log.warn("slot failed", e);
+                Thread.sleep(5000);
+            }
+        } while (running.get());
+    }
+
+    // The same fallback for two reasons.
+    Optional<String> n69(List<String> numbers) {
+        try {
+            if (country(numbers) != null) {
+                return numbers.stream().max(byLength);
+            }
+            return numbers.stream().sorted().findFirst();
+        } catch (NumberParseException e) {
+            return numbers.stream().sorted().findFirst();
+        }
+    }
+}

@@ -51,4 +51,220 @@ class Retries
     {
         foreach (var f in files) { try { Upload(f); } catch (IOException) { failed.Add(f); continue; } }
     }
+
+    // expect R08: retry attempts=3 delay=server-directed pushback
+    async Task<HttpResponseMessage> R08(string url)
+    {
+        for (var attempt = 1; ; attempt++)
+        {
+            var response = await client.GetAsync(url);
+            if (response.IsSuccessStatusCode || attempt >= 3) return response;
+            await Task.Delay(response.Headers.RetryAfter.Delta.Value);
+        }
+    }
+
+    // An overload is another function.
+    async Task<Item> N59(string id, CancellationToken ct)
+    {
+        var host = FindHost(id);
+        try
+        {
+            return await N59(host, id, ct);
+        }
+        catch (HttpRequestException)
+        {
+            return null;
+        }
+    }
+
+    abstract Task<Item> N59(Host host, string id, CancellationToken ct);
+
+    // One finding, not one more for the call that is configured.
+    // expect R60: retry attempts=2 delay=none
+    async Task<Item> R60(string id)
+    {
+        try
+        {
+            return await client.FetchAsync(id).ConfigureAwait(false);
+        }
+        catch (TransientException)
+        {
+            return await client.FetchAsync(id).ConfigureAwait(false);
+        }
+    }
+
+    // A shorter path in each round.
+    async Task<Site> N70(string[] pieces)
+    {
+        for (int i = pieces.Length; i > 0; i--)
+        {
+            try
+            {
+                string request = string.Format("sites:/{0}", string.Join("/", pieces.Take(i)));
+                return await client.GetAsync<Site>(request);
+            }
+            catch (GraphException)
+            {
+            }
+        }
+        return null;
+    }
+
+    // What is there is looked at first, and taken away at last.
+    async Task N71(string path)
+    {
+        if (File.Exists(path))
+            throw new InvalidOperationException("already there, so a retry would fail");
+        try
+        {
+            await FillAsync(path);
+        }
+        catch (EmptyException)
+        {
+            // Even a retry would fail while it is there.
+            if (File.Exists(path))
+                File.Delete(path);
+            throw;
+        }
+    }
+
+    // A name that nobody has.
+    async Task<string> N72(string name, string hash)
+    {
+        var target = name;
+        var count = 0;
+        while (await store.FileExists(target) && count < 1000)
+        {
+            try
+            {
+                if (await HashOf(target) == hash)
+                {
+                    await marker.SetVerifiedAsync(hash);
+                    break;
+                }
+            }
+            catch (IOException e)
+            {
+                Log.Warning(e, "cannot be read");
+            }
+            target = name + " (" + (count++).ToString() + ")";
+        }
+        return target;
+    }
+}
+
+// Fields that a constructor sets without saying `this`, and a helper that makes ready or fails.
+class Manager
+{
+    private readonly int limit;
+    private IClient? client = null;
+
+    Manager(Options options)
+    {
+        limit = options.NumberOfRetries;
+    }
+
+    private void MakeReady()
+    {
+        if (client != null)
+            return;
+        client = Loader.Load(options) ?? throw new InvalidOperationException("cannot be loaded");
+        if (client == null || !client.Streams)
+            throw new InvalidOperationException("does not stream");
+    }
+
+    // expect R61: retry attempts=dynamic expression=limit+1 delay=constant base=500
+    async Task R61(Item item)
+    {
+        int retries = 0;
+        do
+        {
+            MakeReady();
+            try
+            {
+                await ExecuteAsync(item);
+                return;
+            }
+            catch (Exception)
+            {
+                retries++;
+                if (retries <= limit)
+                    await Task.Delay(500);
+            }
+        } while (retries <= limit);
+    }
+
+    private async Task GiveUp(Exception e)
+    {
+        await session.CloseAsync();
+        throw new UploadException(e);
+    }
+
+    // expect R62: retry attempts=3 delay=constant base=1000
+    async Task R62(Request request)
+    {
+        for (int attempt = 0; attempt < 3; attempt++)
+        {
+            try
+            {
+                await client.SendAsync(request);
+            }
+            catch (ServerException e)
+            {
+                if (request.Position != 0)
+                {
+                    if (request.CanSeek)
+                        request.Rewind();
+                    else
+                        await this.GiveUp(e);
+                }
+                if (attempt >= 2)
+                    await this.GiveUp(e);
+                else if (e.Transient)
+                {
+                    await Task.Delay(1000);
+                    continue;
+                }
+                else
+                    await this.GiveUp(e);
+            }
+            break;
+        }
+    }
+
+    // What failed of many is sent again.
+    // expect R63: retry attempts=dynamic delay=constant base=5000
+    async Task R63(Config config, List<Item> items)
+    {
+        var (copied, errors) = await CopyAsync(items);
+        if (!errors.Any())
+            return;
+        for (int i = 0; i < config.Retry; i++)
+        {
+            await Task.Delay(5000);
+            (copied, errors) = await CopyAsync(items);
+            if (!errors.Any())
+                break;
+        }
+    }
+}
+
+class Values
+{
+    // Each round takes the next of those that wait.
+    async Task<Value> N74()
+    {
+        while (waiting.TryTake(out IPending pending, timeout))
+        {
+            try
+            {
+                return await pending.CreateAsync();
+            }
+            catch (Exception e)
+            {
+                last = e;
+            }
+        }
+        throw last;
+    }
 }

@@ -85,4 +85,13 @@ class Retries {
         }
         return r;
     }
+
+    // expect R07: retry attempts=3 delay=server-directed pushback
+    Response r07(Request request) throws Exception {
+        for (int attempt = 1; ; attempt++) {
+            Response response = client.execute(request);
+            if (response.code() != 503 || attempt >= 3) return response;
+            Thread.sleep(1000 * Long.parseLong(response.header("Retry-After")));
+        }
+    }
 }

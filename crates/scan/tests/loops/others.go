@@ -64,3 +64,62 @@ func n26(first chan result) result {
 	}
 	return result{}
 }
+
+// The same question again under the lock, in case another has answered it.
+func n62(s *Store) (Token, error) {
+	token, err := s.loadToken()
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		// Load it again, another may have refreshed it.
+		token, err = s.loadToken()
+	}
+	return token, err
+}
+
+// The same question again under a lock that is a file.
+func n67(client *Client, path string) (Token, error) {
+	token, err := client.LoadToken(path)
+	if err != nil {
+		if err = acquireLockFile(path); err != nil {
+			return token, err
+		}
+		// Attempt to load it, another may have written it.
+		token, err = client.LoadToken(path)
+	}
+	return token, err
+}
+
+// Another one was faster, so that what it made is taken.
+func n76(c *Controller, name string) (*Item, error) {
+	item, err := c.manager.GetByName(name)
+	if err == nil {
+		return item, nil
+	}
+	if err = c.manager.Create(name); err != nil {
+		if !isConflict(err) {
+			return nil, err
+		}
+		// If it was a conflict, try to get it again.
+		item, err = c.manager.GetByName(name)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return item, nil
+}
+
+// Until there is nothing left; what failed is left for another round that retries.
+func n77(client *Client) error {
+	for {
+		members, err := client.SPopN("outdated", 100)
+		if err != nil {
+			return err
+		}
+		if len(members) == 0 {
+			break
+		}
+		work(members)
+	}
+	return nil
+}

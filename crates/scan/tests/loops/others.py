@@ -84,3 +84,183 @@ def n24(x):
         x = x - f(x) / df(x)
         if abs(f(x)) < tol:
             break
+
+
+# A counter that is only told.
+def n50(msg, metrics):
+    msg.attempts += 1
+    if msg.attempts > 3:
+        metrics.add("many")
+    msg.save()
+
+
+# Another name in each round.
+def n51(base):
+    count = 0
+    while True:
+        path = os.path.join(base, name_of(count))
+        try:
+            return open_file(path)
+        except OSError as err:
+            if err.errno != errno.EEXIST:
+                raise
+        count += 1
+
+
+# Another version in each round.
+def n52(versions):
+    for version in versions:
+        try:
+            return client.load(f"lib-{version}.so")
+        except OSError:
+            pass
+
+
+# The name is cleaned, and then it is another.
+def n53(path):
+    for attempt in range(2):
+        try:
+            return open_remote(path)
+        except OSError:
+            if attempt:
+                raise
+            old, path = path, sanitize(path)
+
+
+# A state of the application, polled.
+def n54(client, url, deadline):
+    while datetime.datetime.now() < deadline:
+        order = client.fetch(url)
+        if order.status != messages.STATUS_PENDING:
+            return order
+        time.sleep(1)
+
+
+# A thread that is not finished yet.
+def n55(future):
+    while True:
+        try:
+            return future.result(0.1)
+        except TimeoutError:
+            continue
+
+
+# The user is told in either case.
+def n56(client, folder, listener):
+    try:
+        client.sync(folder)
+        listener.send_finished(folder)
+        listener.close(folder)
+    except ConnectionError as e:
+        listener.send_error(e)
+        listener.send_finished(folder)
+
+
+# Down a structure, not again.
+def n57(client, node, index):
+    try:
+        value = client.fetch(node)
+    except ConnectionError:
+        return None
+    if value.child:
+        return n57(client, value.child, index + 1)
+    return value
+
+
+# Entries are no tries, and what is retrieved is not retried.
+def n63(store, key):
+    while True:
+        try:
+            entries = store.retrieve_entries(key)
+        except LookupError:
+            key = parent(key)
+            continue
+        return entries
+
+
+# A queue of this process is full.
+def n64(self, batch):
+    while not self.aborted.is_set():
+        try:
+            self.batches.put(batch, timeout=1.0)
+            return
+        except queue.Full:
+            continue
+
+
+# Read first, so that it can be parsed.
+def n65(response):
+    try:
+        data = response.json()
+    except NotRead:
+        response.read()
+        data = response.json()
+    return data
+
+
+# The state of a job, one of those that a job has.
+def n66(api, job, deadline):
+    while time.time() < deadline:
+        stage = api.inspect_job(job).status.stage
+        if stage not in ("SCHEDULING", "RUNNING"):
+            return False
+        time.sleep(1.0)
+    return False
+
+
+# A callback for each of many.
+def n75(items, each):
+    for item in range(len(items)):
+        try:
+            each(items[item])
+            break
+        except ValueError:
+            continue
+
+
+# Each of many, of which some are told that they failed.
+def n80(jobs):
+    for job in jobs:
+        try:
+            client.fetch(job.url)
+        except ConnectionError as e:
+            job.error = e
+
+
+# Errors that do not matter, once.
+def n81(client, url):
+    with suppress(ConnectionError):
+        client.put(url)
+
+
+# Another question, which the same function answers.
+def n82(client):
+    try:
+        return client.fetch("/v2/items", limit=10)
+    except NotFound:
+        return client.fetch("/v1/items", limit=10)
+
+
+# A heart that beats: each beat is another one, and it waits after each.
+def n83(client):
+    failures = 0
+    while True:
+        try:
+            client.send_beat()
+            failures = 0
+        except ConnectionError:
+            failures += 1
+            if failures > 3:
+                raise
+        time.sleep(5)
+
+
+# A person types another code in each round.
+def n84(client):
+    while True:
+        try:
+            code = input("code: ")
+            client.login(code)
+            break
+        except BadCredentials as err:
+            print(err)

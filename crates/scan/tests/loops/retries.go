@@ -124,3 +124,157 @@ func r03(r Repository, blobs []Blob) ([]byte, error) {
 	}
 	return buf, err
 }
+
+// expect R10: retry attempts=4 delay=exponential
+func r10(ctx context.Context, seen Set) error {
+	delay := initial
+	var err error
+	for i := range 4 {
+		if i != 0 {
+			if err := pause(ctx, delay); err != nil {
+				return err
+			}
+			delay *= 2
+		}
+		fresh := seen.Clone()
+		err = fetchAll(ctx, seen, func(id ID, err error) error {
+			fresh.Insert(id)
+			return err
+		})
+		seen = fresh
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// expect R65: retry attempts=infinite delay=constant base=2000 deadline=60000
+func r65(path string) error {
+	deadline := time.Now().Add(time.Minute)
+	for {
+		if time.Now().After(deadline) {
+			return errors.New("too late")
+		}
+		err := store.CreateLock(path)
+		if err == nil {
+			return nil
+		}
+		if !os.IsExist(err) {
+			return err
+		}
+		time.Sleep(2 * time.Second)
+	}
+}
+
+// expect R67: retry attempts=2 delay=none
+func r67(r *Repo, id ID, buf []byte) ([]byte, error) {
+	buf, err := r.loadBlob(id, buf)
+	if err != nil {
+		for _, pack := range r.packs(id) {
+			_ = r.cache.Forget(pack)
+		}
+		buf, err = r.loadBlob(id, buf)
+	}
+	return buf, err
+}
+
+// expect R68: retry attempts=4 delay=constant base=5000
+func r68(c *Client, id int) error {
+loop:
+	for attempt := 0; attempt <= 3; attempt++ {
+		ready := c.fetchReview(id)
+		switch ready.Status {
+		case isReady:
+			break loop
+		case isTransient:
+			if attempt == 3 {
+				return errors.New("not ready after retries")
+			}
+			time.Sleep(5 * time.Second)
+			continue
+		case hasFailed:
+			return errors.New("never ready")
+		}
+	}
+	return nil
+}
+
+// expect R69: retry attempts=dynamic delay=exponential
+func r69(opts Options, f func(int) error) error {
+	interval := opts.initial
+	for i := 0; ; i++ {
+		err := f(i)
+		if err == nil {
+			return err
+		}
+		if opts.attempts > 0 && i >= opts.attempts-1 {
+			return err
+		}
+		time.Sleep(interval)
+		interval *= 2
+	}
+}
+
+// A helper of another file says how long.
+// expect R71: retry attempts=3 delay=exponential
+func r71(c *Client) error {
+	var err error
+	for attempt := 1; attempt <= 3; attempt++ {
+		if err = c.Send(); err == nil {
+			return nil
+		}
+		delay := util.BackoffFor(attempt)
+		time.Sleep(delay)
+	}
+	return err
+}
+
+// expect R72: retry attempts=3 delay=dynamic
+func r72(c *Client) error {
+	var err error
+	for attempt := 1; attempt <= 3; attempt++ {
+		if err = c.Send(); err == nil {
+			return nil
+		}
+		time.Sleep(util.RetryDelay(base, attempt))
+	}
+	return err
+}
+
+var sendLimit, otherLimit int
+
+func init() {
+	sendLimit, _ = strconv.Atoi(os.Getenv("SEND_LIMIT"))
+	if sendLimit <= 0 {
+		sendLimit = 5
+	}
+}
+
+// expect R73: retry attempts=dynamic delay=exponential base=2000
+func r73(c *Client) error {
+	var err error
+	for i, backoff := 1, 2*time.Second; i <= sendLimit; i, backoff = i+1, backoff*2 {
+		if err = c.Send(); err == nil {
+			return nil
+		}
+		if i == sendLimit || err == errStopped {
+			break
+		}
+		time.Sleep(backoff)
+	}
+	return err
+}
+
+// expect R75: retry attempts=2 delay=none
+func r75(r *Repo, h Handle, size int64) ([]Blob, error) {
+	blobs, _, err := pack.List(r.Key(), backend.ReaderAt(r.backend, h), size)
+	if err != nil {
+		if r.cache != nil {
+			_ = r.cache.Forget(h)
+		}
+		// retry on error
+		blobs, _, err = pack.List(r.Key(), backend.ReaderAt(r.backend, h), size)
+	}
+	return blobs, err
+}

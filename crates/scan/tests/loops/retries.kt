@@ -11,3 +11,12 @@ suspend fun <T> io(times: Int = 4, block: suspend () -> T): T {
     }
     return block()
 }
+
+// expect R09: retry attempts=4 delay=constant base=250
+suspend fun r09(client: Client) {
+    var tries = 0
+    while (!client.send("hello")) {
+        if (++tries > 3) throw IOException()
+        delay(250)
+    }
+}

@@ -114,7 +114,7 @@ def h10(url):
         time.sleep(float(r.headers.get("Retry-After", 2 ** i)))
 
 
-# expect H11: retry attempts=3 delay=linear base=500 schedule=500,1000 jitter=none wasted
+# expect H11: retry attempts=3 delay=linear base=500 schedule=500,1000 jitter=none wasted timeout=2000
 async def h11():
     for attempt in range(1, 4):
         try:
@@ -187,3 +187,185 @@ def r02(client, options):
     if r.status_code == 500:
         r = client.create(options)
     return r
+
+
+# What follows the first call follows the second, too.
+# expect R13: retry attempts=2 delay=none
+def r13(url):
+    try:
+        reply = requests.get(url, timeout=5)
+        reply.raise_for_status()
+        return reply
+    except requests.RequestException:
+        reply = requests.get(url, timeout=5)
+        reply.raise_for_status()
+        return reply
+
+
+# expect H49: retry attempts=6 delay=exponential jitter=none
+def h49(job):
+    job.retry_count += 1
+    if job.retry_count > 5:
+        job.status = "dead"
+    else:
+        job.next_run = now() + timedelta(seconds=30 * 2 ** job.retry_count)
+    job.save()
+
+
+# expect H15: retry attempts=dynamic delay=none
+def h15(upload):
+    for tryit in attempts(5, delay=0.5):
+        try:
+            upload()
+            break
+        except OSError as e:
+            tryit.failed(e)
+
+
+# All pages are one operation, and all of them are asked for again.
+# expect R04: retry attempts=3 delay=constant base=2000
+def r04(client, query):
+    for attempt in range(3):
+        try:
+            rows = []
+            while True:
+                page = client.fetch(query)
+                rows.extend(page.rows)
+                if page.last:
+                    return rows
+        except ConnectionError:
+            if attempt == 2:
+                raise
+            time.sleep(2)
+
+
+# expect R05: retry attempts=infinite delay=constant base=5000
+def r05(loop, client):
+    try:
+        client.connect()
+    except OSError:
+        loop.call_later(5, r05)
+
+
+class Watchdog:
+    @property
+    def in_progress(self):
+        return self.lock.locked()
+
+    # expect R74: retry attempts=3 delay=constant base=5000
+    async def restart(self, state):
+        attempts = 0
+        while await self.instance.state() == state:
+            if not self.in_progress:
+                try:
+                    await self.instance.restart()
+                except InstanceError:
+                    attempts = attempts + 1
+                else:
+                    break
+            if attempts >= 3:
+                break
+            await asyncio.sleep(5)
+
+
+# expect H15: retry attempts=dynamic delay=none
+def h15(self):
+    for tryit in self.attempts(5, delay=0.5):
+        try:
+            upload()
+        except OSError as e:
+            tryit.failed(e)
+
+
+# expect told: retry attempts=dynamic
+def told(self, url, id):
+    for retry in self.RetryManager():
+        try:
+            formats = self.download_formats(url, id)
+        except ApiError as e:
+            if e.status == 403:
+                retry.error = e
+                continue
+            raise
+    return formats
+
+
+# expect told-of-nothing: retry attempts=dynamic
+def told_of_nothing(self, page):
+    for retry in self.RetryManager():
+        answer = self.download_json(f"/list?page={page}")
+        if not answer:
+            retry.error = ApiError("an empty page")
+    return answer
+
+
+# expect suppressed: retry attempts=3 delay=constant base=1000
+def suppressed(client, url):
+    for _ in range(3):
+        with contextlib.suppress(ConnectionError):
+            return client.get(url)
+        time.sleep(1)
+
+
+# expect suppressed-and-left: retry attempts=3 delay=none
+def suppressed_and_left(client, url):
+    for _ in range(3):
+        with suppress(ConnectionError):
+            client.put(url)
+            break
+
+
+# expect other-details: retry attempts=2 delay=none
+def other_details(client, url):
+    try:
+        return client.fetch(url, timeout=5)
+    except ConnectionError:
+        # It may be slow, so retry with more time.
+        return client.fetch(url, timeout=30)
+
+
+# expect in-pages: retry attempts=4 delay=exponential
+def in_pages(client, url):
+    offset, retries, rows = 0, 0, []
+    while True:
+        try:
+            page = client.fetch(url, offset=offset)
+        except ConnectionError:
+            if retries >= 3:
+                raise
+            time.sleep(2 ** retries)
+            retries += 1
+            continue
+        retries = 0
+        rows.extend(page.rows)
+        offset += len(page.rows)
+        if page.last:
+            break
+    return rows
+
+
+# expect a-model: retry attempts=3 delay=constant base=1000
+def a_model(llm, text):
+    for _ in range(3):
+        try:
+            return llm.prompt(text)
+        except ConnectionError:
+            time.sleep(1)
+
+
+# expect a-crawl: retry attempts=3 delay=constant base=1000
+def a_crawl(address):
+    for _ in range(3):
+        try:
+            return crawl_url(address)
+        except ConnectionError:
+            time.sleep(1)
+
+
+# expect a-tag: retry attempts=infinite delay=none
+def a_tag(client, name):
+    while True:
+        try:
+            return client.createTag(name)
+        except ConnectionError:
+            pass

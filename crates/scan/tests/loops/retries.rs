@@ -45,3 +45,69 @@ fn h44() -> Option<V> {
     let v = (0..3).find_map(|_| op().ok());
     v
 }
+
+// expect R06: retry attempts=4 delay=server-directed pushback
+async fn r06(client: &Client, url: &str) -> Result<Response, Error> {
+    let mut attempt = 0;
+    loop {
+        let resp = client.get(url).send().await?;
+        if resp.status().as_u16() != 429 || attempt >= 3 {
+            return Ok(resp);
+        }
+        attempt += 1;
+        let wait = resp
+            .headers()
+            .get("retry-after")
+            .and_then(|v| v.to_str().ok())
+            .and_then(|v| v.parse::<u64>().ok())
+            .unwrap_or(5);
+        tokio::time::sleep(Duration::from_secs(wait)).await;
+    }
+}
+
+// What failed of a batch is sent again.
+// expect R66: retry attempts=dynamic delay=constant base=1000
+async fn r66(client: &Client, keys: Vec<String>, limit: u32) -> Result<(), Error> {
+    let mut remaining = keys;
+    for attempt in 1.. {
+        let answer = client.delete_objects(&remaining).await?;
+        let Some(errors) = answer.errors.filter(|all| !all.is_empty()) else {
+            return Ok(());
+        };
+        if attempt > limit {
+            bail!("not deleted");
+        }
+        let mut again = Vec::new();
+        for error in errors {
+            again.push(error.key);
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        remaining = again;
+    }
+    Ok(())
+}
+
+// expect codes-in-a-range: retry attempts=4 delay=constant base=1000
+async fn codes_in_a_range(client: &Client, url: &str) -> Result<Response> {
+    for _ in 0..4 {
+        let resp = client.get(url).send().await?;
+        match resp.status().as_u16() {
+            200..=299 => return Ok(resp),
+            500..=599 => tokio::time::sleep(Duration::from_secs(1)).await,
+            _ => return Err(Error::Refused),
+        }
+    }
+    Err(Error::GaveUp)
+}
+
+// expect contains-code: retry attempts=3 delay=none
+async fn contains_code(client: &Client, url: &str) -> Result<Response> {
+    let mut attempt = 0;
+    loop {
+        let resp = client.get(url).send().await?;
+        attempt += 1;
+        if attempt >= 3 || !(500..600).contains(&resp.status().as_u16()) {
+            return Ok(resp);
+        }
+    }
+}

@@ -11,3 +11,93 @@ async function h39() {
     }
   }
 }
+
+// A function hands itself to a helper that calls it later.
+class Stream {
+  private later<T>(call: () => Promise<T>): Promise<T> {
+    return new Promise((resolve) => {
+      setTimeout(() => call.apply(this).then(resolve), 2000);
+    });
+  }
+
+  // expect R64: retry attempts=infinite delay=constant base=2000
+  private async address(): Promise<string> {
+    try {
+      const answer = await this.api.open({});
+      return answer.url;
+    } catch (error) {
+      let recoverable = true;
+      if (error instanceof PlatformError && FATAL.includes(error.code)) {
+        recoverable = false;
+      } else if (error instanceof RequestError) {
+        recoverable = false;
+      }
+      if (!this.ended && recoverable) {
+        return await this.later(this.address);
+      }
+      throw error;
+    }
+  }
+}
+
+// expect computed-method: retry attempts=3 delay=constant base=500
+async function computed(client: Api, method: "get" | "post", url: string) {
+  for (let attempt = 0; attempt < 3; attempt++) {
+    try {
+      return await client[method](url);
+    } catch (e) {
+      if (attempt === 2) throw e;
+      await sleep(500);
+    }
+  }
+}
+
+// expect slept-between: retry attempts=2 delay=constant base=5000
+async function sleptBetween(request: UploadRequest) {
+  let success = await uploadMap(request, 1);
+  if (!success) {
+    // Wait, and retry.
+    await new Promise((res) => setTimeout(res, 5000));
+    success = await uploadMap(request);
+  }
+  return success;
+}
+
+// expect interceptor: retry attempts=4 delay=constant base=10
+client.interceptors.response.use(undefined, async (error) => {
+  const { config } = error;
+  if (config.retryCount >= 3) return Promise.reject(error);
+  config.retryCount += 1;
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  return client(config);
+});
+
+// A channel that confirms is no person.
+// expect confirmed: retry attempts=4 delay=constant base=200
+async function confirmed(channel: Channel, bus: Bus, message: Message) {
+  for (let attempt = 0; attempt < 4; attempt++) {
+    try {
+      await bus.publish(message);
+      await channel.confirm();
+      return;
+    } catch (e) {
+      if (attempt === 3) throw e;
+      await sleep(200);
+    }
+  }
+}
+
+// expect sent-once: retry attempts=2 delay=none
+client.interceptors.response.use(undefined, async (error) => {
+  const original = error.config;
+  if (original?._sent) return Promise.reject(error);
+  original._sent = true;
+  return client(original);
+});
+
+// What is set and never asked about bounds nothing.
+// expect silent: retry attempts=dynamic delay=none
+client.interceptors.response.use(undefined, async (error) => {
+  error.config.silent = true;
+  return client(error.config);
+});

@@ -1,6 +1,6 @@
 //! Which calls in a place may be the operation that is repeated.
 
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt as _};
 
 use super::MOST_GROUPS;
 use crate::loops::file::File;
@@ -15,11 +15,21 @@ pub(super) fn derived<'s>(
 ) -> HashSet<&'s str> {
     let tree = file.tree;
     // What is made of an element is data; what is done with a counter may be the operation.
-    let elements = matches!(
-        tree.kind(within),
-        Kind::Loop { form: LoopForm::Each { over, .. }, .. }
-            if !matches!(tree.kind(*over), Kind::Range { .. } | Kind::Name(_))
-    );
+    let elements = match tree.kind(within) {
+        Kind::Loop { form: LoopForm::Each { over, .. }, .. } => match tree.kind(*over) {
+            Kind::Range { .. } => false,
+            // A list of waits, or a number of rounds.
+            Kind::Name(name) => {
+                !words::any(name, words::WAITS)
+                    && !words::any(name, words::COUNTERS)
+                    && !words::has(name, &["retr", "delay", "wait", "attempt", "backoff", "sleep"])
+            }
+            _ => true,
+        },
+        _ => false,
+    };
+    // `endpoint = endpoints[i]`: an element, though it is counted.
+    let mut items: HashSet<&str> = HashSet::new();
     for _ in 0..2 {
         let mut more = Vec::new();
         for at in tree.walk(within) {
@@ -45,22 +55,68 @@ pub(super) fn derived<'s>(
                 );
                 continue;
             }
+            // `const { fresh, value } = await item`.
+            if let Kind::Record { entries, .. } = tree.kind(target)
+                && mentions(file, value, &vars)
+                && !tree.walk(value).any(|at| matches!(tree.kind(at), Kind::Call { .. }))
+            {
+                more.extend(entries.iter().filter_map(|entry| tree.last_name(entry.value)));
+                continue;
+            }
             if let Some(name) = tree.last_name(target)
                 && !vars.contains(name)
                 && !words::any(name, words::WAITS)
                 && !words::has(name, &["msg", "message", "log", "last", "is_final"])
                 && mentions(file, value, &vars)
                 && (elements
+                    || mentions(file, value, &items)
+                    || takes_element(file, value)
                     || !tree
                         .walk(value)
                         .any(|at| matches!(tree.kind(at), Kind::Call { .. }) && !pure(file, at)))
             {
+                let counted = tree.walk(value).any(|at| match tree.kind(at) {
+                    Kind::Index { at, .. } => mentions(file, *at, &vars),
+                    _ => false,
+                });
+                if counted || takes_element(file, value) || mentions(file, value, &items) {
+                    items.insert(name);
+                }
                 more.push(name);
             }
         }
         vars.extend(more);
     }
     vars
+}
+
+/// Whether a call stands in a loop inside of this one, whose rounds are others. Where it fails out
+/// of that loop into a handler of this one, all of it is tried again.
+fn in_inner_loop(file: &File<'_, '_>, call: Id, subject: Id) -> bool {
+    let tree = file.tree;
+    let (mut inner, mut looped) = (call, false);
+
+    for up in tree.ancestors(call).take_while(|up| *up != subject) {
+        match tree.kind(up) {
+            Kind::Loop { .. } => looped = true,
+            Kind::Try { body, handlers, .. }
+                if looped && *body == inner && !handlers.is_empty() =>
+            {
+                return false;
+            }
+            _ => {}
+        }
+        inner = up;
+    }
+    looped
+}
+
+/// Whether an expression is an element of a list: `list.get(i)`.
+fn takes_element(file: &File<'_, '_>, value: Id) -> bool {
+    let Kind::Call { callee, args, .. } = file.tree.kind(value) else { return false };
+    let gets =
+        matches!(file.tree.last_name(*callee), Some("get" | "at" | "elementAt" | "ElementAt"));
+    gets && matches!(&args[..], [only] if matches!(file.tree.kind(only.value), Kind::Name(_)))
 }
 
 /// The name of the call that an expression is.
@@ -75,6 +131,14 @@ fn called<'s>(file: &File<'_, 's>, id: Id) -> Option<&'s str> {
 fn mentions(file: &File<'_, '_>, id: Id, vars: &HashSet<&str>) -> bool {
     file.tree.walk(id).any(|at| match file.tree.kind(at) {
         Kind::Name(name) => vars.contains(name) && !words::about_retry(name),
+        // Placeholders of a text.
+        Kind::Text(_) if !vars.is_empty() => {
+            let text = file.tree.source(at);
+            text.contains(['{', '$'])
+                && text.split(['{', '}', '$', '.', ':', '(', ')', ' ', '#']).any(|part| {
+                    !part.is_empty() && vars.contains(part) && !words::about_retry(part)
+                })
+        }
         _ => false,
     })
 }
@@ -83,7 +147,12 @@ fn pure(file: &File<'_, '_>, call: Id) -> bool {
     let Kind::Call { callee, .. } = file.tree.kind(call) else { return true };
     let last = file.tree.last_name(*callee).unwrap_or_default();
     let path = file.tree.path(*callee).unwrap_or_default();
-    words::is_pure(&path, last) || words::sleep(file.language, &path, last).is_some()
+    let owner = path.len().checked_sub(2).map_or("", |at| path[at]);
+    words::is_pure(&path, last)
+        || words::sleep(file.language, &path, last).is_some()
+        // A part of a list, a text, a path.
+        || matches!(owner, "string" | "String" | "Path" | "path" | "url" | "Uri" | "strings")
+        || words::any(last, &["take", "skip", "slice", "substring", "substr", "urljoin", "format"])
 }
 
 /// The calls in a place that may be the operation, in groups of the same callee.
@@ -92,6 +161,20 @@ pub(super) fn operations(
     within: Id,
     vars: &HashSet<&str>,
     subject: Option<Id>,
+) -> Vec<Vec<Id>> {
+    let strict = chosen(file, within, vars, subject, false);
+    // Where it is said to be retried, what usually only looks something up may be it, too:
+    // `lock.acquire()`, `table.find()`.
+    let said = strict.is_empty() && words::about_retry(file.tree.source(within));
+    if said { chosen(file, within, vars, subject, true) } else { strict }
+}
+
+fn chosen(
+    file: &File<'_, '_>,
+    within: Id,
+    vars: &HashSet<&str>,
+    subject: Option<Id>,
+    lenient: bool,
 ) -> Vec<Vec<Id>> {
     let tree = file.tree;
     let mut groups: Vec<(String, Vec<Id>)> = Vec::new();
@@ -103,21 +186,24 @@ pub(super) fn operations(
         if seen > 400 {
             break;
         }
-        if !may_be_operation(file, call, *callee, *new) || !observable(file, call, within, &tests) {
+        let may = may_be_operation(file, call, *callee, *new)
+            || (lenient && words::is_far(tree.last_name(*callee).unwrap_or_default()));
+        if !may || !observable(file, call, within, &tests) {
             continue;
         }
         // The rounds of an inner loop are not those of this one.
-        if let Some(subject) = subject {
-            let inner = tree
-                .ancestors(call)
-                .take_while(|up| *up != subject)
-                .any(|up| matches!(tree.kind(up), Kind::Loop { .. }));
-            if inner || in_head(file, subject, call) {
-                continue;
-            }
+        if let Some(subject) = subject
+            && (in_inner_loop(file, call, subject) || in_head(file, subject, call))
+        {
+            continue;
         }
-        let data =
-            mentions(file, *callee, vars) || args.iter().any(|arg| mentions(file, arg.value, vars));
+        // What is handed in may be told which attempt it is: `operation(attempt)`.
+        let told = is_handed_in(file, call, *callee);
+        let number = |id: Id| {
+            told && matches!(tree.kind(id), Kind::Name(name) if words::any(name, words::COUNTERS))
+        };
+        let data = mentions(file, *callee, vars)
+            || args.iter().any(|arg| !number(arg.value) && mentions(file, arg.value, vars));
         if data {
             continue;
         }
@@ -153,6 +239,15 @@ pub(super) fn operations(
         }
     }
     groups.into_iter().map(|(_, calls)| calls).collect()
+}
+
+/// Whether what is called is a parameter of a function around it.
+fn is_handed_in(file: &File<'_, '_>, call: Id, callee: Id) -> bool {
+    let Kind::Name(name) = file.tree.kind(callee) else { return false };
+    file.tree.ancestors(call).any(|up| match file.tree.kind(up) {
+        Kind::Function { params, .. } => params.iter().any(|param| param.name == *name),
+        _ => false,
+    })
 }
 
 /// Whether anybody could notice that a call failed: a handler around it, a function for its error,
@@ -265,6 +360,14 @@ fn in_head(file: &File<'_, '_>, subject: Id, call: Id) -> bool {
 
 pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: bool) -> bool {
     let tree = file.tree;
+    // `client[method](url)`: whose it is says that it reaches out.
+    if let Kind::Index { of, at } = tree.kind(callee) {
+        return !matches!(tree.kind(*at), Kind::Number(_))
+            && tree.path(*of).is_some_and(|mut path| {
+                path.push("");
+                words::leaves_the_process(&path)
+            });
+    }
     let Some(last) = tree.last_name(callee) else { return false };
     if new && !words::has(last, &["socket", "connection", "client"]) {
         return false;
@@ -308,6 +411,15 @@ pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: b
         && *callee == up
     {
         let name = tree.last_name(up).unwrap_or_default();
+        // `session().get(url)` asks; `future().get()` and `get(1, SECONDS)` only wait.
+        if name == "get"
+            && let Kind::Call { args, .. } = tree.kind(outer)
+            && args
+                .iter()
+                .any(|arg| !matches!(tree.kind(arg.value), Kind::Number(_) | Kind::Field { .. }))
+        {
+            return false;
+        }
         let chain = matches!(
             name,
             "then"

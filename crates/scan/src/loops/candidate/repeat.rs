@@ -1,10 +1,12 @@
 //! The same call twice in a function, the second time because the first failed.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::operation::{may_be_operation, observable, tested};
+use super::same::root;
 use super::{Candidate, Shape, statement};
 use crate::loops::file::File;
+use crate::loops::words;
 use crate::tree::{Id, Kind};
 
 /// More of them in one function are not looked at.
@@ -13,8 +15,8 @@ const MOST_REPEATS: usize = 24;
 /// The same call, argument by argument, more than once in a function.
 pub(super) fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
     let tree = file.tree;
-    let mut groups: HashMap<String, Vec<Id>> = HashMap::new();
-    let mut order = Vec::new();
+    let mut groups = Groups::default();
+    let mut alike = Groups::default();
     // Few names are called twice in a function: only their texts are compared.
     let mut names: HashMap<&str, u32> = HashMap::new();
     for call in tree.walk_here(body) {
@@ -24,7 +26,7 @@ pub(super) fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
     }
     for call in tree.walk_here(body) {
         let Kind::Call { callee, new, .. } = tree.kind(call) else { continue };
-        if order.len() > 400 {
+        if groups.order.len() > 400 {
             break;
         }
         if names.get(tree.last_name(*callee).unwrap_or_default()).is_none_or(|count| *count < 2) {
@@ -33,47 +35,268 @@ pub(super) fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
         if !may_be_operation(file, call, *callee, *new) {
             continue;
         }
-        let key = file.squeezed(call);
-        let known = groups.entry(key.clone()).or_default();
+        groups.add(file.squeezed(call), call);
+        if let Some(key) = without_details(file, call) {
+            alike.add(key, call);
+        }
+    }
+    let mut tests: Option<HashSet<&str>> = None;
+    let mut out = Vec::new();
+    for (calls, exact) in groups.twice(true).chain(alike.twice(false)) {
+        if out.len() >= MOST_REPEATS {
+            break;
+        }
+        let tests = tests.get_or_insert_with(|| tested(file, body));
+        out.extend(pair(file, body, calls, exact, tests));
+    }
+    out
+}
+
+/// Calls by how they are written, in the order of the source.
+#[derive(Default)]
+struct Groups {
+    by_text: HashMap<String, Vec<Id>>,
+    order: Vec<String>,
+}
+
+impl Groups {
+    fn add(&mut self, key: String, call: Id) {
+        let known = self.by_text.entry(key.clone()).or_default();
         if known.is_empty() {
-            order.push(key);
+            self.order.push(key);
         }
         known.push(call);
     }
-    let mut out = Vec::new();
-    let mut tests: Option<HashSet<&str>> = None;
-    for key in order {
-        let Some(calls) = groups.remove(&key) else { continue };
-        if calls.len() < 2 || calls.len() > 6 || out.len() >= MOST_REPEATS {
-            continue;
-        }
-        let Some(entry) = statement(file, calls[0]) else { continue };
-        // The first of them has to fail, and somebody has to see it.
-        if tests.is_none() {
-            tests = Some(tested(file, body));
-        }
-        if !tests.as_ref().is_some_and(|tests| observable(file, calls[0], body, tests)) {
-            continue;
-        }
-        if calls.iter().any(|call| is_argument(file, *call)) {
-            continue;
-        }
-        if guarded(file, calls[0]) || changed(file, body, calls[0], calls[1]) {
-            continue;
-        }
-        if !(file.in_handler(calls[1]) || kept(file, calls[0]) && kept(file, calls[1])) {
-            continue;
-        }
-        out.push(Candidate {
-            shape: Shape::Repeat,
-            entry,
-            subject: None,
-            recursive: None,
-            place: entry,
-            groups: vec![calls],
-        });
+
+    /// Those with more than one call and not too many, each with this flag.
+    fn twice(mut self, exact: bool) -> impl Iterator<Item = (Vec<Id>, bool)> {
+        let all = self.order.into_iter().filter_map(move |key| self.by_text.remove(&key));
+        all.filter(|calls| (2..=6).contains(&calls.len())).map(move |calls| (calls, exact))
     }
-    out
+}
+
+/// A call without what only says how it is done: `get(url, timeout=5)`, `upload(map, 1)`. `None`
+/// if nothing is left that says what is asked for, or nothing is left out.
+fn without_details(file: &File<'_, '_>, call: Id) -> Option<String> {
+    let tree = file.tree;
+    let Kind::Call { callee, args, .. } = tree.kind(call) else { return None };
+    let mut key = file.squeezed(*callee);
+    let mut any = false;
+    for arg in args.iter().filter(|arg| arg.name.is_none()) {
+        let detail = matches!(tree.kind(arg.value), Kind::Number(_) | Kind::Bool(_) | Kind::Null);
+        if !detail {
+            key.push(',');
+            key.push_str(&file.squeezed(arg.value));
+            any = true;
+        }
+    }
+    any.then_some(key)
+}
+
+/// The candidate of two equal calls; of calls that are only alike (`exact` is false) the code has
+/// to say that it tries again.
+fn pair(
+    file: &File<'_, '_>,
+    body: Id,
+    calls: Vec<Id>,
+    exact: bool,
+    tests: &HashSet<&str>,
+) -> Option<Candidate> {
+    let entry = statement(file, calls[0])?;
+    // The first of them has to fail, and somebody has to see it.
+    let other = observable(file, calls[0], body, tests)
+        && !calls.iter().any(|call| is_argument(file, *call))
+        // Looked at again under a lock, in case another was faster.
+        && !locks(between(file, &calls));
+    if !other {
+        return None;
+    }
+    let equal = calls.iter().all(|call| file.squeezed(*call) == file.squeezed(calls[0]));
+    let again = said_between(file, &calls) || exact && at_once(file, calls[0], calls[1]);
+    if exact != equal || !again {
+        return None;
+    }
+    if follows_another(file, &calls)
+        || guarded(file, calls[0])
+        || changed(file, body, calls[0], calls[1])
+    {
+        return None;
+    }
+    if !(handles(file, calls[0], calls[1]) || kept(file, calls[0]) && kept(file, calls[1])) {
+        return None;
+    }
+    Some(Candidate {
+        shape: Shape::Repeat,
+        entry,
+        subject: None,
+        recursive: None,
+        place: entry,
+        groups: vec![calls],
+    })
+}
+
+/// Whether a call stands in a handler of the `try` that the other one stands in.
+fn handles(file: &File<'_, '_>, first: Id, second: Id) -> bool {
+    let mut inner = second;
+    for up in file.tree.ancestors(second) {
+        match file.tree.kind(up) {
+            Kind::Try { body, handlers, .. }
+                if handlers.iter().any(|h| h.body == inner) && file.within(first, *body) =>
+            {
+                return true;
+            }
+            Kind::Function { .. } => return false,
+            _ => {}
+        }
+        inner = up;
+    }
+    false
+}
+
+/// The text between the first call and the last.
+fn between<'s>(file: &File<'_, 's>, calls: &[Id]) -> &'s str {
+    let from = calls.first().map_or(0, |call| file.tree.span(*call).end as usize);
+    let to = calls.last().map_or(0, |call| file.tree.span(*call).start as usize);
+    file.tree.text().get(from..to).unwrap_or_default()
+}
+
+/// Whether the second call follows what became of another one: `if create() fails { get again }`.
+fn follows_another(file: &File<'_, '_>, calls: &[Id]) -> bool {
+    let tree = file.tree;
+    let (first, second) = (calls[0], calls[1]);
+    let mut inner = second;
+    for up in tree.ancestors(second) {
+        match tree.kind(up) {
+            Kind::If { test, .. } if *test != inner && !file.within(first, up) => {
+                // Also what is done right before it, as Go writes it.
+                let before = tree.parent(up).and_then(|block| match tree.kind(block) {
+                    Kind::Block(all) => {
+                        let at = all.iter().position(|id| *id == up)?;
+                        all[..at].last().copied()
+                    }
+                    _ => None,
+                });
+                let other = [Some(*test), before].into_iter().flatten().any(|place| {
+                    let own = file.within(first, place);
+                    !own && tree.walk_here(place).any(|at| match tree.kind(at) {
+                        Kind::Call { callee, new, .. } => {
+                            !calls.contains(&at)
+                                && may_be_operation(file, at, *callee, *new)
+                                && observable_here(file, at, place)
+                        }
+                        _ => false,
+                    })
+                });
+                if other {
+                    return true;
+                }
+            }
+            Kind::Function { .. } => return false,
+            _ => {}
+        }
+        inner = up;
+    }
+    false
+}
+
+/// Whether a condition keeps what a call gives, to ask about it: `err = f(); err != nil`.
+fn observable_here(file: &File<'_, '_>, call: Id, test: Id) -> bool {
+    let mut inner = call;
+    for up in file.tree.ancestors(call) {
+        match file.tree.kind(up) {
+            Kind::Let { value: Some(value), .. } => return *value == inner,
+            Kind::Assign { value, .. } => return *value == inner,
+            Kind::Await(_) | Kind::Propagate(_) if up != test => {}
+            _ => return false,
+        }
+        inner = up;
+    }
+    false
+}
+
+/// Whether something is locked in a text: `mutex.lock()`, `acquireLockFile(path)`, `lock (x)`.
+fn locks(text: &str) -> bool {
+    text.match_indices('(').any(|(at, _)| {
+        let before = text[..at].trim_end();
+        let start = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').len();
+        let name = words::words(&before[start..]);
+        let any = |list: &[&str]| name.iter().any(|word| list.contains(&&**word));
+        any(&["lock", "rlock", "synchronized", "mutex"]) && !any(&["unlock", "is", "release"])
+    })
+}
+
+/// Whether the lines between two calls, or the one above the first, speak of trying again. Two
+/// equal calls of which the second follows a failure are mostly something else: cleaning up,
+/// telling listeners, giving the same answer.
+fn said_between(file: &File<'_, '_>, calls: &[Id]) -> bool {
+    let tree = file.tree;
+    let text = tree.text();
+    let first = calls[0];
+    let line = text.get(..tree.span(first).start as usize).unwrap_or_default();
+    let above = line.rsplit('\n').nth(1).unwrap_or_default().trim_start();
+    let comment = above.starts_with(['/', '#', '*']);
+    let between = between(file, calls);
+    // What is called may have such a name itself.
+    let own = match tree.kind(first) {
+        Kind::Call { callee, .. } => tree.last_name(*callee).unwrap_or_default(),
+        _ => "",
+    };
+    let between = if own.is_empty() { between.to_owned() } else { between.replace(own, "") };
+    words::speaks_of_again(&between)
+        || comment && words::speaks_of_again(above)
+        // What was kept of the failed one is dropped first.
+        || words::drops_what_was_kept(&between)
+}
+
+/// Whether the second call is the first thing that is done about the failure of the first, which
+/// was the last of what was tried: `try { f() } catch (E) { f() }`, `if r.status == 500 { r = f() }`.
+fn at_once(file: &File<'_, '_>, first: Id, second: Id) -> bool {
+    let tree = file.tree;
+    let (Some(one), Some(other)) = (statement(file, first), statement(file, second)) else {
+        return false;
+    };
+    let Some(branch) = tree.parent(other) else { return false };
+    let Kind::Block(all) = tree.kind(branch) else { return false };
+    let before = all.iter().take_while(|id| **id != other);
+    let owner = |call: Id| match tree.kind(call) {
+        Kind::Call { callee, .. } => match tree.kind(*callee) {
+            Kind::Field { .. } => root(file, *callee),
+            _ => None,
+        },
+        _ => None,
+    };
+    let acts = before.flat_map(|id| tree.walk_here(*id)).any(|at| match tree.kind(at) {
+        Kind::Call { callee, new, .. } => {
+            may_be_operation(file, at, *callee, *new)
+                // Something is done to what it belongs to, so that it can go well.
+                || owner(at).is_some_and(|name| {
+                    !matches!(name, "this" | "self") && owner(first) == Some(name)
+                })
+        }
+        _ => false,
+    });
+    let Some(up) = tree.parent(branch).filter(|_| !acts) else { return false };
+    match tree.kind(up) {
+        Kind::Try { body, .. } => match tree.kind(*body) {
+            // What follows the first call follows the second, too.
+            Kind::Block(tried) => {
+                tried.last() == Some(&one) || after(file, tried, one) == after(file, all, other)
+            }
+            _ => false,
+        },
+        Kind::If { then, .. } => {
+            let both = kept(file, first) && kept(file, second);
+            let after = tree.parent(up).is_some_and(|block| tree.parent(one) == Some(block));
+            both && *then == branch && after
+        }
+        _ => false,
+    }
+}
+
+/// The statements of a block after one of them, as they are written.
+fn after(file: &File<'_, '_>, block: &[Id], one: Id) -> Vec<String> {
+    let rest = block.iter().skip_while(|id| **id != one).skip(1);
+    rest.map(|id| file.squeezed(*id)).collect()
 }
 
 /// Whether a call only makes an argument of another.
@@ -124,7 +347,7 @@ fn changed(file: &File<'_, '_>, body: Id, first: Id, second: Id) -> bool {
         })
         .filter_map(|id| match tree.kind(id) {
             Kind::Assign { target, .. } => match tree.kind(*target) {
-                Kind::Field { of, .. } => tree.last_name(*of),
+                Kind::Field { .. } => root(file, *target),
                 _ => None,
             },
             _ => None,

@@ -5,7 +5,7 @@ use super::super::words::{self, Sleep};
 use super::names::is_retry_after;
 use super::{Cut, ENDLESS, Exit, Fate, Flow, Frame, Machine, seen};
 use crate::language::Language;
-use crate::tree::{Arg, Id, Kind};
+use crate::tree::{Arg, Id, Kind, Op};
 
 /// Functions of the file are followed so deep, unless they are the one that calls itself.
 const DEEPEST_CALLS: u32 = 64;
@@ -17,6 +17,7 @@ impl<'s> Machine<'_, '_, 's> {
         if self.plan.ops.contains(&id) {
             return self.operate(id, args);
         }
+        self.tell(id);
         let last = tree.last_name(*callee).unwrap_or_default();
         if let Kind::Field { of, name } = tree.kind(*callee)
             && let Some(result) = self.chained(*of, name, args)?
@@ -48,7 +49,7 @@ impl<'s> Machine<'_, '_, 's> {
             let ms = ms.map_or(Num::exact(0.0), |num| self.in_ms(num, Sleep::Nanos));
             return Ok(Value::Timer(ms));
         }
-        let own = self.file.callee(id);
+        let own = self.file.callee(id).filter(|_| !self.is_parameter(*callee));
         let sleep = words::sleep(self.file.language, &path, last);
         if let Some(function) = own {
             let waits = self.trace.waits.len();
@@ -70,6 +71,16 @@ impl<'s> Machine<'_, '_, 's> {
             let values = self.values_of(args)?;
             return self.invoke(function, values, frame);
         }
+        if let Kind::Field { of, name: "apply" | "call" | "invoke" | "Invoke" | "run" | "get" } =
+            tree.kind(*callee)
+            && let Kind::Name(name) = tree.kind(*of)
+            && let Some(Value::Function(function, frame)) = self.known(name)
+        {
+            return self.invoke(function, Vec::new(), frame);
+        }
+        if let Some(value) = self.compares_times(*callee, args)? {
+            return Ok(value);
+        }
         if let Some(value) = self.dictionary(last, *callee, args)? {
             return Ok(value);
         }
@@ -77,6 +88,43 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(value);
         }
         self.other(id, *callee, args)
+    }
+
+    /// `now.After(deadline)`, `Instant.now().isBefore(end)`.
+    fn compares_times(
+        &mut self,
+        callee: Id,
+        args: &'_ [Arg<'s>],
+    ) -> Result<Option<Value>, Exit<'s>> {
+        let Kind::Field { of, name } = self.tree.kind(callee) else { return Ok(None) };
+        let (op, [other]) = (
+            match *name {
+                "After" | "isAfter" | "is_after" => Op::Greater,
+                "Before" | "isBefore" | "is_before" => Op::Less,
+                _ => return Ok(None),
+            },
+            args,
+        ) else {
+            return Ok(None);
+        };
+        let (one, two) = (self.eval(*of)?, self.eval(other.value)?);
+        if !one.num().or(two.num()).is_some_and(|num| num.clock) {
+            return Ok(None);
+        }
+        let (Some(one), Some(two)) = (self.as_number(*of, &one), self.as_number(other.value, &two))
+        else {
+            return Ok(None);
+        };
+        Ok(Some(self.ordered(op, one, two).value()))
+    }
+
+    /// Whether a name is handed in: a function of the file with the same name is another.
+    fn is_parameter(&self, callee: Id) -> bool {
+        let Kind::Name(name) = self.tree.kind(callee) else { return false };
+        self.tree.ancestors(callee).any(|up| match self.tree.kind(up) {
+            Kind::Function { params, .. } => params.iter().any(|param| param.name == *name),
+            _ => false,
+        })
     }
 
     /// `options.pop("count", 4)`, `options.update({"count": n})`: what was put into it under a key.
@@ -95,7 +143,7 @@ impl<'s> Machine<'_, '_, 's> {
                     return Ok(None);
                 }
                 let key = format!("{}[{text}]", self.file.squeezed(*of));
-                if let Some(value) = self.heap.get(&key) {
+                if let Some(value) = self.heap.get(&*key) {
                     return Ok(Some(value.clone()));
                 }
                 let value = self.eval(default.value)?;
@@ -111,7 +159,7 @@ impl<'s> Machine<'_, '_, 's> {
                     let value = self.eval(entry.value)?;
                     if let Some(name) = &entry.key {
                         let key = format!("{}[{name}]", self.file.squeezed(*of));
-                        self.heap.insert(key, value);
+                        self.heap.insert(key.into(), value);
                     }
                 }
                 Ok(Some(Value::Unknown))
@@ -157,6 +205,16 @@ impl<'s> Machine<'_, '_, 's> {
             self.invoke(callback, vec![(None, error), (None, answer)], frame)?;
             return Ok(Value::Unknown);
         }
+        // `http.get(url, (response) => …)`: what failed has no answer, or a bad one.
+        if self.plan.fate != Fate::Throws
+            && let Some(callback) =
+                args.iter().map(|arg| arg.value).find(|arg| self.takes_answer(*arg))
+        {
+            let answer = Value::Outcome(Part::Whole, self.failing());
+            let frame = self.current;
+            self.invoke(callback, vec![(None, answer)], frame)?;
+            return Ok(Value::Unknown);
+        }
         match self.plan.fate {
             Fate::Throws => Err(Exit::Throw),
             Fate::Bad | Fate::Said => Ok(Value::Outcome(Part::Whole, true)),
@@ -165,12 +223,21 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     fn takes_error(&self, id: Id) -> bool {
+        self.first_parameter(id).is_some_and(|name| words::any(name, &["err", "error", "e", "ex"]))
+    }
+
+    fn takes_answer(&self, id: Id) -> bool {
+        matches!(self.file.language, Language::JavaScript | Language::TypeScript | Language::Tsx)
+            && self
+                .first_parameter(id)
+                .is_some_and(|name| words::any(name, &["res", "resp", "response", "reply"]))
+    }
+
+    /// The first parameter of a function that is written where it is handed over.
+    fn first_parameter(&self, id: Id) -> Option<&'s str> {
         match self.tree.kind(id) {
-            Kind::Function { params, name: None, .. } => params.first().is_some_and(|param| {
-                let all = words::words(param.name);
-                all.iter().any(|word| matches!(word.as_str(), "err" | "error" | "e" | "ex"))
-            }),
-            _ => false,
+            Kind::Function { params, name: None, .. } => params.first().map(|param| param.name),
+            _ => None,
         }
     }
 
@@ -274,8 +341,21 @@ impl<'s> Machine<'_, '_, 's> {
     fn other(&mut self, id: Id, callee: Id, args: &'_ [Arg<'s>]) -> Flow<'s> {
         let tree = self.tree;
         let mut outcome: Option<(Part, bool)> = None;
+        // What is made of what a server said is still that.
+        let mut said: Option<Num> = None;
         if let Kind::Field { of, name } = tree.kind(callee) {
             let object = self.eval(*of)?;
+            if let Some(empty) = asks_whether_empty(name)
+                && let Some(errors) = self.errors_in(*of, &object)
+            {
+                self.notice(seen::ERROR);
+                return Ok(Value::Bool(errors != empty));
+            }
+            // `resp.errors.filter(|all| !all.is_empty())`: the errors, if there are any.
+            let kept = matches!(*name, "filter" | "as_ref" | "as_deref" | "cloned" | "as_mut");
+            if kept && matches!(object, Value::Outcome(Part::Error, _) | Value::Null) {
+                return Ok(object);
+            }
             match object {
                 Value::Outcome(part, fail) => {
                     outcome = Some((part, fail));
@@ -292,6 +372,7 @@ impl<'s> Machine<'_, '_, 's> {
                     }
                 }
                 Value::Rejected => return Ok(Value::Rejected),
+                Value::Num(num) if num.server => said = Some(num),
                 _ => {}
             }
             if matches!(
@@ -313,6 +394,9 @@ impl<'s> Machine<'_, '_, 's> {
             }
         }
         if let Some(value) = self.retry_after(id, args)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.in_range(callee, args)? {
             return Ok(value);
         }
         let asks = tree.last_name(callee).map_or(words::About::Field, words::about);
@@ -341,6 +425,7 @@ impl<'s> Machine<'_, '_, 's> {
                     });
                 }
                 Value::Rejected => return Err(Exit::Throw),
+                Value::Num(num) if num.server => said = said.or(Some(num)),
                 // There is no error, so it is none of any kind.
                 Value::Null
                     if matches!(asks, words::About::Doubt | words::About::BadFlag)
@@ -369,10 +454,35 @@ impl<'s> Machine<'_, '_, 's> {
                 _ => {}
             }
         }
-        Ok(match outcome {
-            Some((part, fail)) => Value::Outcome(part, fail),
-            None => Value::Unknown,
+        Ok(match (outcome, said) {
+            (_, Some(num)) => Value::Num(num),
+            (Some((part, fail)), None) => Value::Outcome(part, fail),
+            (None, None) => Value::Unknown,
         })
+    }
+
+    /// `(500..600).contains(&status)`.
+    fn in_range(&mut self, callee: Id, args: &'_ [Arg<'s>]) -> Result<Option<Value>, Exit<'s>> {
+        let Kind::Field { of, name: "contains" } = self.tree.kind(callee) else { return Ok(None) };
+        let (Kind::Range { .. }, [code]) = (self.tree.kind(*of), args) else { return Ok(None) };
+        Ok(match self.eval(code.value)? {
+            Value::Outcome(Part::Status, fail) => {
+                let holds = self.status(Op::In, fail, code.value, *of, &Value::Unknown);
+                Some(holds.value())
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether there are errors in a list of them that the operation gave: `failed, errors = send()`.
+    fn errors_in(&self, of: Id, list: &Value) -> Option<bool> {
+        let name = self.tree.last_name(of)?;
+        match list {
+            _ if !words::any(name, &["errors", "errs"]) => None,
+            Value::Outcome(Part::Error, fail) => Some(*fail),
+            Value::Null => Some(false),
+            _ => None,
+        }
     }
 
     /// `headers.get("Retry-After", 5)`: the server says how long.
@@ -408,5 +518,14 @@ impl<'s> Machine<'_, '_, 's> {
         let found = self.eval(value.value)?;
         let fits = self.matches(value.value, &found, pattern.value)?;
         Ok(Some(fits.value()))
+    }
+}
+
+/// What a call asks of a list: that it is empty, or that it is not.
+fn asks_whether_empty(name: &str) -> Option<bool> {
+    match name {
+        "isEmpty" | "is_empty" | "IsEmpty" | "None" | "none" => Some(true),
+        "Any" | "any" | "isNotEmpty" => Some(false),
+        _ => None,
     }
 }

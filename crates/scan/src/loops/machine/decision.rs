@@ -31,6 +31,9 @@ impl Machine<'_, '_, '_> {
         if self.plan.flips.contains(&id) {
             yes = !yes;
         }
+        if about {
+            self.trace.about.insert(id);
+        }
         if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id)
         {
             self.trace.undecided.push((id, yes));
@@ -66,7 +69,19 @@ impl Machine<'_, '_, '_> {
             Kind::If { then, otherwise: Some(otherwise), .. } => {
                 self.leaves(*then) && self.leaves(*otherwise)
             }
+            // `recoverable = false`.
+            Kind::Assign { op: None, target, value } => {
+                matches!(self.tree.kind(*value), Kind::Bool(false))
+                    && self.tree.last_name(*target).is_some_and(|name| {
+                        words::about_retry(name)
+                            || words::any(name, &["recoverable", "transient", "again", "temporary"])
+                    })
+            }
+            Kind::Await(of) => matches!(self.tree.kind(*of), Kind::Call { .. }) && self.leaves(*of),
             Kind::Call { callee, .. } => {
+                if self.file.callee(id).is_some_and(|function| self.raises(function)) {
+                    return true;
+                }
                 if let Some(path) = self.tree.path(*callee) {
                     return matches!(
                         path[..],
@@ -83,6 +98,16 @@ impl Machine<'_, '_, '_> {
             Kind::Other(all) => matches!(all[..], [only] if self.leaves(only)),
             _ => false,
         }
+    }
+
+    /// Whether all that a function of this file does ends by raising: `fail(reason)`.
+    fn raises(&self, function: Id) -> bool {
+        let Kind::Function { body, .. } = self.tree.kind(function) else { return false };
+        let last = match self.tree.kind(*body) {
+            Kind::Block(all) => all.last().copied(),
+            _ => Some(*body),
+        };
+        last.is_some_and(|last| matches!(self.tree.kind(last), Kind::Throw(_)))
     }
 
     /// Whether the function that calls itself is called, or the operation.

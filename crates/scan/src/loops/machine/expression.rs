@@ -44,6 +44,8 @@ impl<'s> Machine<'_, '_, 's> {
                         self.eval(right)
                     }
                     Value::Null | Value::Bool(false) => self.eval(right),
+                    // `load() ?? throw new …`: it is there.
+                    Value::Unknown if matches!(self.tree.kind(right), Kind::Throw(_)) => Ok(a),
                     Value::Unknown => {
                         // `options.retries || 3`: usually the default.
                         let default = self.eval(right)?;
@@ -83,6 +85,11 @@ impl<'s> Machine<'_, '_, 's> {
         }
         if let (Value::Outcome(part, fail), _) | (_, Value::Outcome(part, fail)) = (&a, &b) {
             return Ok(Value::Outcome(*part, *fail));
+        }
+        // `DELAYS + [None]`.
+        if let (Op::Add, Value::List(all), Value::List(more)) = (op, &a, &b) {
+            let out: Vec<Value> = all.iter().chain(more.iter()).take(1024).cloned().collect();
+            return Ok(Value::List(out.into()));
         }
         // `[x] * 3`.
         if let (Op::Multiply, Value::List(all), Value::Num(times)) = (op, &a, &b) {

@@ -2,8 +2,8 @@
 
 use super::super::value::{Num, Part, Truth, Value};
 use super::super::words;
-use super::{Cut, ENDLESS, Exit, Fate, Flow, Machine, seen};
-use crate::tree::{Arm, Handler, Id, Kind, LoopForm, Op};
+use super::{Cut, ENDLESS, Exit, Fate, Flow, MOST_YIELDED, Machine, seen};
+use crate::tree::{Arg, Arm, Handler, Id, Kind, LoopForm, Op};
 
 /// Rounds of a loop that nobody looks at.
 const OTHER_ROUNDS: u32 = 40;
@@ -79,6 +79,9 @@ impl<'s> Machine<'_, '_, 's> {
             }
             _ => None,
         };
+        if let (true, LoopForm::Each { var, over }) = (subject, form) {
+            self.tellings = self.tellings(*var, *over, body);
+        }
         let mut round = 0_u32;
         let mut guessed = 0_u32;
         loop {
@@ -111,11 +114,13 @@ impl<'s> Machine<'_, '_, 's> {
             if let (LoopForm::Each { var: Some(var), .. }, Some(all)) = (form, &elements) {
                 self.bind(*var, all[round as usize - 1].clone())?;
             }
+            self.told = false;
             let ended = self.round(body, label);
             if subject && self.trace.calls > calls {
                 self.trace.rounds += 1;
             }
             match ended? {
+                Round::On if subject && !self.tellings.is_empty() && !self.told => break,
                 Round::On => {}
                 Round::Out(value) => return Ok(value),
             }
@@ -156,6 +161,13 @@ impl<'s> Machine<'_, '_, 's> {
         let known = match self.truth(test)? {
             Truth::Yes => return Ok(true),
             Truth::No => return Ok(false),
+            // `while (retry.shouldContinue())`: a helper that is told how it went.
+            Truth::Maybe(false) => {
+                subject
+                    && self.trace.calls > 0
+                    && matches!(self.tree.kind(test), Kind::Call { .. })
+                    && words::about_retry(self.tree.source(test))
+            }
             Truth::Maybe(about) => about,
         };
         *guessed += 1;
@@ -163,7 +175,14 @@ impl<'s> Machine<'_, '_, 's> {
         let go =
             if known && self.plan.fate == Fate::Good { false } else { subject || *guessed <= 2 };
         let go = go != self.plan.flips.contains(&id);
-        if self.trace.undecided.len() < 64 && !self.trace.undecided.iter().any(|(at, _)| *at == id)
+        if known {
+            self.trace.about.insert(id);
+        }
+        // What the operation gave does not change whether anybody wants it to go on.
+        let alive = subject && !known && words::asks_for_life(self.tree.source(test));
+        if !alive
+            && self.trace.undecided.len() < 64
+            && !self.trace.undecided.iter().any(|(at, _)| *at == id)
         {
             self.trace.undecided.push((id, go));
         }
@@ -215,6 +234,18 @@ impl<'s> Machine<'_, '_, 's> {
                     return Ok(all.into_iter().enumerate().map(pair).collect());
                 }
             }
+            // `for (const [at, one] of list.entries())`.
+            if let ("entries", Kind::Field { of, .. }) = (name, tree.kind(*callee))
+                && let Value::List(all) = self.eval(*of)?
+            {
+                let pair = |(at, value): (usize, &Value)| {
+                    Value::List([Value::number(at as f64), value.clone()].into())
+                };
+                return Ok(all.iter().enumerate().map(pair).collect());
+            }
+            if let Some(all) = self.generated(over, args)? {
+                return Ok(all);
+            }
             if let ("rev" | "into_iter" | "iter", Kind::Field { of, .. }) =
                 (name, tree.kind(*callee))
             {
@@ -231,7 +262,12 @@ impl<'s> Machine<'_, '_, 's> {
                 Ok((0..count as usize).map(|at| Value::number(at as f64)).collect())
             }
             value => {
-                let counts = tree.last_name(over).is_some_and(|name| {
+                // `for attempt in Attempts(5)`: a helper counts.
+                let head = match tree.kind(over) {
+                    Kind::Call { callee, .. } => *callee,
+                    _ => over,
+                };
+                let counts = tree.last_name(head).is_some_and(|name| {
                     words::about_retry(name) || words::any(name, &["times", "tries"])
                 });
                 if counts && let Some(num) = self.as_number(over, &value) {
@@ -240,9 +276,38 @@ impl<'s> Machine<'_, '_, 's> {
                     return Ok((0..count).map(|at| Value::number(at as f64)).collect());
                 }
                 self.trace.collection |= subject;
-                Ok(vec![Value::Unknown; UNKNOWN_ELEMENTS as usize])
+                if !subject {
+                    return Ok(vec![Value::Unknown; UNKNOWN_ELEMENTS as usize]);
+                }
+                // So many as there are, and how many that is nobody can tell.
+                let length = self.symbol(self.file.brief(over, 60), None).num();
+                let length = length.unwrap_or(Num::exact(f64::from(UNKNOWN_ELEMENTS)));
+                self.bounded_by(length);
+                let count = length.high.clamp(0.0, f64::from(most)) as usize;
+                Ok(vec![Value::Unknown; count])
             }
         }
+    }
+
+    /// What a generator of this file gives, if it comes to its end.
+    fn generated(&mut self, call: Id, args: &'_ [Arg<'s>]) -> Result<Option<Vec<Value>>, Exit<'s>> {
+        let tree = self.tree;
+        let Some(function) = self.file.callee(call) else { return Ok(None) };
+        let Kind::Function { body, .. } = tree.kind(function) else { return Ok(None) };
+        if self.yielded.is_some()
+            || !tree.walk_here(*body).any(|id| matches!(tree.kind(id), Kind::Yield(_)))
+        {
+            return Ok(None);
+        }
+        let mut given = Vec::new();
+        for arg in args {
+            given.push((arg.name, self.eval(arg.value)?));
+        }
+        self.yielded = Some(Vec::new());
+        let end = self.invoke(function, given, 0);
+        let all = self.yielded.take().unwrap_or_default();
+        end?;
+        Ok((!all.is_empty() && all.len() < MOST_YIELDED).then_some(all))
     }
 
     pub(super) fn bounded_by(&mut self, num: Num) {
@@ -384,6 +449,9 @@ impl<'s> Machine<'_, '_, 's> {
                 .find(|at| self.leaves(arms[*at].body) == good)
                 .or_else(|| sure.is_none().then_some(first));
             let key = arms[first].body;
+            if about {
+                self.trace.about.insert(key);
+            }
             let flipped = self.plan.flips.contains(&key);
             if !self.trace.undecided.iter().any(|(at, _)| *at == key) {
                 self.trace.undecided.push((key, true));
@@ -419,6 +487,7 @@ impl<'s> Machine<'_, '_, 's> {
                     let inner = match value {
                         Value::Outcome(_, true) => Value::Outcome(Part::Error, true),
                         Value::Outcome(_, false) => Value::Outcome(Part::Field, false),
+                        Value::Num(num) if num.server => value.clone(),
                         _ => Value::Unknown,
                     };
                     self.set_here(name, inner);

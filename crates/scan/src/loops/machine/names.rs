@@ -16,8 +16,8 @@ impl<'s> Machine<'_, '_, 's> {
                 if let Some(value) = self.constant(id) {
                     return Ok(value);
                 }
-                let key = self.key(id);
-                if let Some(value) = self.heap.get(&key) {
+                let key = self.file.key(id);
+                if let Some(value) = self.heap.get(&*key) {
                     return Ok(value.clone());
                 }
                 if self.is_own(*of) {
@@ -26,12 +26,17 @@ impl<'s> Machine<'_, '_, 's> {
                     return Ok(value);
                 }
                 let object = self.eval(*of)?;
+                let answer = object.is_outcome()
+                    || words::has(tree.source(*of), &["header", "resp", "err", "exception"]);
+                if answer && is_retry_after(name) && object.num().is_none() {
+                    return Ok(self.server_value(id));
+                }
                 Ok(self.member(id, *of, &object, name))
             }
             Kind::Index { of, at } => {
                 if let Kind::Text(text) = tree.kind(*at)
                     && let Some(value) =
-                        self.heap.get(&format!("{}[{text}]", self.file.squeezed(*of)))
+                        self.heap.get(&*format!("{}[{text}]", self.file.squeezed(*of)))
                 {
                     return Ok(value.clone());
                 }
@@ -75,9 +80,18 @@ impl<'s> Machine<'_, '_, 's> {
                 if let Kind::Name(class) = self.tree.kind(of)
                     && class.starts_with(char::is_uppercase)
                 {
-                    return self.resolve(id, name, false);
+                    let known = self.resolve(id, name, false);
+                    if known != Value::Unknown {
+                        return known;
+                    }
                 }
-                Value::Unknown
+                // `settings.MAX_RETRIES` of a module.
+                match self.tree.kind(of) {
+                    Kind::Name(module) if self.file.assigned(module).is_empty() => {
+                        self.elsewhere(id)
+                    }
+                    _ => Value::Unknown,
+                }
             }
             _ => Value::Unknown,
         }
@@ -115,6 +129,8 @@ impl<'s> Machine<'_, '_, 's> {
             About::Error if fail => Value::Outcome(Part::Error, true),
             About::Error => Value::Null,
             About::Doubt => Value::Outcome(Part::Doubt, fail),
+            // `status().as_u16()`.
+            About::Field if part == Part::Status => Value::Outcome(Part::Status, fail),
             About::Field if part == Part::Error => Value::Outcome(Part::Doubt, fail),
             About::Field => Value::Outcome(Part::Field, fail),
         }
@@ -143,7 +159,7 @@ impl<'s> Machine<'_, '_, 's> {
             Some(at) => at,
             None => {
                 let all = words::words(&text);
-                let is = |list: &[&str]| all.iter().any(|word| list.contains(&word.as_str()));
+                let is = |list: &[&str]| all.iter().any(|word| list.contains(&&**word));
                 let witness = match usual {
                     Some(usual) => usual.low,
                     None if is(&["cap", "max", "limit", "maximum"]) && is(words::WAITS) => 1e7,
@@ -220,31 +236,19 @@ impl<'s> Machine<'_, '_, 's> {
         }) && self.file.assigned(name).is_empty()
     }
 
-    /// A field's key: its text without spaces and without the object itself.
-    fn key(&self, id: Id) -> String {
-        let text = self.file.squeezed(id);
-        let text = text.replace("?.", ".");
-        for own in ["this.", "self.", "$this->"] {
-            if let Some(rest) = text.strip_prefix(own) {
-                return rest.to_owned();
-            }
-        }
-        text
-    }
-
     /// Sets what an assignment names.
     pub(super) fn set(&mut self, target: Id, value: Value) -> Result<(), Exit<'s>> {
         let tree = self.tree;
         match tree.kind(target) {
             Kind::Name(name) => self.assign_name(name, value),
             Kind::Field { .. } => {
-                let key = self.key(target);
+                let key = self.file.key(target);
                 self.heap.insert(key, value);
             }
             Kind::Index { of, at } => {
                 if let Kind::Text(text) = tree.kind(*at) {
                     let key = format!("{}[{text}]", self.file.squeezed(*of));
-                    self.heap.insert(key, value);
+                    self.heap.insert(key.into(), value);
                 }
             }
             Kind::List(all) | Kind::Other(all) => self.spread(all, &value)?,
@@ -269,6 +273,12 @@ impl<'s> Machine<'_, '_, 's> {
             let name = self.tree.last_name(*one).unwrap_or_default();
             let part = match value {
                 Value::List(values) => values.get(at).cloned().unwrap_or(Value::Unknown),
+                // `n, err := strconv.Atoi(header)`: it can be read.
+                Value::Num(num) if num.server && at == 0 => value.clone(),
+                Value::Num(num) if num.server => match words::any(name, &["ok"]) {
+                    true => Value::Bool(true),
+                    false => Value::Null,
+                },
                 Value::Outcome(part, fail) => {
                     self.slot(name, *part, *fail, all.len() > 1 && at + 1 == all.len())
                 }
@@ -282,9 +292,9 @@ impl<'s> Machine<'_, '_, 's> {
     /// What of a result a name holds.
     pub(super) fn slot(&mut self, name: &str, part: Part, fail: bool, last: bool) -> Value {
         let all = words::words(name);
-        let is = |list: &[&str]| all.iter().any(|word| list.contains(&word.as_str()));
+        let is = |list: &[&str]| all.iter().any(|word| list.contains(&&**word));
         let go = self.file.language == Language::Go;
-        let named = is(&["err", "error", "errs", "exception"]) || name.starts_with("err");
+        let named = is(&["err", "error", "errs", "errors", "exception"]) || name.starts_with("err");
         if named && part == Part::Field {
             // The error of something else that was done with the result.
             return Value::Unknown;
@@ -346,7 +356,7 @@ impl<'s> Machine<'_, '_, 's> {
                 }
                 None
             }
-            Kind::Field { .. } => self.heap.get(&self.key(target)).cloned(),
+            Kind::Field { .. } => self.heap.get(&*self.file.key(target)).cloned(),
             _ => None,
         }
     }
@@ -403,6 +413,7 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     pub(super) fn assign(&mut self, id: Id, op: Option<Op>, target: Id, value: Id) -> Flow<'s> {
+        self.tell(id);
         let Some(op) = op else {
             let mut found = self.given(target, value)?;
             if let Value::Num(num) = &mut found

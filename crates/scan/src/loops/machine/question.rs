@@ -88,6 +88,11 @@ impl<'s> Machine<'_, '_, 's> {
                     self.notice(seen::ERROR);
                     Truth::of(*fail)
                 }
+                // An exit code that is not 0.
+                (Part::Status, _) if self.is_exit_code(id) => {
+                    self.notice(seen::STATUS);
+                    Truth::of(*fail)
+                }
                 (Part::Status, _) => Truth::Yes,
                 (Part::Flag, _) => {
                     self.notice(seen::FLAG);
@@ -101,6 +106,11 @@ impl<'s> Machine<'_, '_, 's> {
                 }
             },
         }
+    }
+
+    fn is_exit_code(&self, id: Id) -> bool {
+        let name = self.tree.last_name(id).unwrap_or_default();
+        words::has(name, &["exit", "returncode", "return_code"])
     }
 
     /// A question about a good result: "is this an error" is no, "is this fine" is yes.
@@ -203,7 +213,7 @@ impl<'s> Machine<'_, '_, 's> {
         Ok(self.ordered(op, a, b))
     }
 
-    fn ordered(&mut self, op: Op, a: Num, b: Num) -> Truth {
+    pub(super) fn ordered(&mut self, op: Op, a: Num, b: Num) -> Truth {
         if !(a.clock || b.clock) {
             self.trace.counted = true;
         } else {
@@ -280,7 +290,7 @@ impl<'s> Machine<'_, '_, 's> {
                 }
                 if fail { Truth::Maybe(true) } else { Truth::of(op == Op::NotEqual) }
             }
-            Part::Status => self.status(op, fail, other_id, other),
+            Part::Status => self.status(op, fail, side, other_id, other),
             Part::Field if null && equality => {
                 self.notice(seen::DOMAIN);
                 yes(fail)
@@ -290,7 +300,7 @@ impl<'s> Machine<'_, '_, 's> {
                 if part == Part::Whole
                     && other.num().is_some_and(|num| (200.0..600.0).contains(&num.low))
                 {
-                    return self.status(op, fail, other_id, other);
+                    return self.status(op, fail, side, other_id, other);
                 }
                 self.notice(seen::DOMAIN);
                 Truth::Maybe(true)
@@ -299,17 +309,53 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     /// A status code: good is 200 or 0, bad is anything else that is worth another attempt.
-    fn status(&mut self, op: Op, fail: bool, other_id: Id, other: &Value) -> Truth {
-        let known = other.num();
+    pub(super) fn status(
+        &mut self,
+        op: Op,
+        fail: bool,
+        side: Id,
+        other_id: Id,
+        other: &Value,
+    ) -> Truth {
+        // `500..=599`, `range(500, 600)`: what it begins with says which codes.
+        let range = match self.tree.kind(other_id) {
+            Kind::Range { from: Some(from), .. } => match self.tree.kind(*from) {
+                Kind::Number(first) => Some(Num::exact(*first)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let known = other.num().or(range);
+        // `status / 100 == 2`.
+        let hundreds = known.is_some_and(|num| (2.0..=5.0).contains(&num.low))
+            && self.tree.source(side).contains("100");
+        let known = if hundreds { known.map(|num| num.map(|code| code * 100.0)) } else { known };
         let text = self.tree.source(other_id);
         let said_good = words::any(text, &["ok", "success", "accepted", "created", "done"])
             && !words::any(text, &["not"]);
         // A text that is no code is a state of the application: "ready", "done".
         let wordy = match other {
-            Value::Text(text) => !text.chars().all(|c| c.is_ascii_digit()),
+            Value::Text(text) => !is_code(text),
+            Value::List(all) => {
+                !all.is_empty()
+                    && all.iter().all(|one| matches!(one, Value::Text(text) if !is_code(text)))
+            }
+            Value::Unknown if range.is_some() => false,
             Value::Unknown => !words::has(
                 text,
-                &["status", "http", "code", "not_found", "too_many", "unavail", "err", "internal"],
+                &[
+                    "http",
+                    "code",
+                    "not_found",
+                    "too_many",
+                    "unavail",
+                    "err",
+                    "internal",
+                    "retry",
+                    "transient",
+                    "temporar",
+                    "throttl",
+                ],
             ),
             _ => false,
         };
@@ -330,7 +376,7 @@ impl<'s> Machine<'_, '_, 's> {
                     (Value::List(all), _) => {
                         all.iter().any(|v| v.num().is_some_and(|n| n.low >= 200.0 && n.low < 300.0))
                     }
-                    _ => said_good,
+                    _ => said_good || range.is_some() && good,
                 };
                 if lists_good {
                     return holds(fail == negative);
@@ -406,6 +452,12 @@ impl<'s> Machine<'_, '_, 's> {
                 }
             };
         }
+        if let Value::Num(num) = value
+            && num.server
+            && matches!(name, "Some" | "Ok" | "None" | "Err")
+        {
+            return Ok(Truth::of(matches!(name, "Some" | "Ok")));
+        }
         if *value == Value::Null && matches!(name, "Some" | "None") {
             return Ok(Truth::of(name == "None"));
         }
@@ -421,6 +473,11 @@ impl<'s> Machine<'_, '_, 's> {
             _ => Ok(Truth::Maybe(false)),
         }
     }
+}
+
+/// `"503"`: a code that is written as a text.
+fn is_code(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit())
 }
 
 fn is_comparison(op: Op) -> bool {

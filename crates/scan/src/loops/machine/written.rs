@@ -1,8 +1,10 @@
 //! What was written for a name before the machine began: declarations, defaults, constructors.
 
-use super::super::value::Value;
+use super::super::file::Worth;
+use super::super::value::{Num, Value};
 use super::super::words;
 use super::Machine;
+use crate::language::Language;
 use crate::tree::{Id, Kind};
 
 /// How many definitions are followed for one name.
@@ -50,7 +52,7 @@ impl<'s> Machine<'_, '_, 's> {
         }
         if let Some(function) = file.functions(name).first()
             && file.functions(name).len() == 1
-            && !field
+            && (!field || self.is_handed_on(at) && tree.class_of(*function) == tree.class_of(at))
         {
             return Value::Function(*function, 0);
         }
@@ -68,9 +70,12 @@ impl<'s> Machine<'_, '_, 's> {
         let changed = all.iter().any(|id| {
             tree.function_of(*id).is_some()
                 && !file.within(*id, self.plan.entry)
-                && self.is_member(*id)
+                && (self.is_member(*id) || self.is_bare_member(*id, name, class))
         });
-        if let [place, ..] = declared[..] {
+        let bare = |id: Id| matches!(tree.kind(id), Kind::Let { value: None, .. });
+        if let [place, ..] = declared[..]
+            && !(changed && bare(place))
+        {
             let constant = matches!(tree.kind(place), Kind::Let { constant: true, .. });
             let value = self.written(place, name);
             if changed
@@ -85,7 +90,11 @@ impl<'s> Machine<'_, '_, 's> {
             return value;
         }
         // Given in a constructor or a setter.
-        let given: Vec<Id> = all.iter().copied().filter(|id| self.is_member(*id)).collect();
+        let given: Vec<Id> = all
+            .iter()
+            .copied()
+            .filter(|id| self.is_member(*id) || self.is_bare_member(*id, name, class))
+            .collect();
         if let [place] = given[..]
             && let Kind::Assign { op: None, value, .. } = tree.kind(place)
             && !file.within(place, self.plan.entry)
@@ -95,7 +104,30 @@ impl<'s> Machine<'_, '_, 's> {
                 _ => self.constant_of(*value),
             };
         }
-        Value::Unknown
+        if all.is_empty() { self.elsewhere(at) } else { Value::Unknown }
+    }
+
+    /// What a name that this file does not declare is worth: a constant of another one, or of the
+    /// environment.
+    pub(super) fn elsewhere(&mut self, at: Id) -> Value {
+        // Only for what may count or wait: every name that is asked for may cost a second pass.
+        let name = self.tree.last_name(at).unwrap_or_default();
+        let quantity = words::about_retry(name)
+            || (name.len() > 1 && words::any(name, words::COUNTERS))
+            || words::any(name, words::WAITS);
+        if !quantity {
+            return Value::Unknown;
+        }
+        let (num, sure) = match self.file.worth(at) {
+            Worth::Number { value, sure } => (Num::exact(value), sure),
+            Worth::Millis { ms, sure } => (Num::ms(ms), sure),
+            Worth::Unknown => return Value::Unknown,
+        };
+        if sure {
+            return Value::Num(num);
+        }
+        let text = self.file.brief(at, 60);
+        self.symbol(text, Some(num))
     }
 
     fn is_member(&self, assign: Id) -> bool {
@@ -105,6 +137,39 @@ impl<'s> Machine<'_, '_, 's> {
             }
             _ => false,
         }
+    }
+
+    /// Whether a method stands among the arguments of a call. Where it is read otherwise it is a
+    /// property, and what it gives is not known.
+    fn is_handed_on(&self, id: Id) -> bool {
+        self.tree.parent(id).is_some_and(|up| match self.tree.kind(up) {
+            Kind::Call { args, .. } => args.iter().any(|arg| arg.value == id),
+            _ => false,
+        })
+    }
+
+    /// `limit = given` for a field, or a variable of the module: some languages do not ask for
+    /// `this`.
+    fn is_bare_member(&self, assign: Id, name: &str, class: Option<Id>) -> bool {
+        let tree = self.tree;
+        let fields = matches!(
+            self.file.language,
+            Language::CSharp | Language::Java | Language::Kotlin | Language::Go
+        );
+        // A variable of a package stands in no class.
+        let module = self.file.language == Language::Go;
+        let named = matches!(tree.kind(assign), Kind::Assign { op: None, target, .. }
+            if matches!(tree.kind(*target), Kind::Name(_) | Kind::List(_)));
+        if !(fields && named && (class.is_some() || module) && tree.class_of(assign) == class) {
+            return false;
+        }
+        let Some(function) = tree.function_of(assign) else { return false };
+        let local = self.file.assigned(name).iter().any(|id| {
+            matches!(tree.kind(*id), Kind::Let { .. }) && tree.function_of(*id) == Some(function)
+        });
+        let param = matches!(tree.kind(function), Kind::Function { params, .. }
+            if params.iter().any(|param| param.name == name));
+        !local && !param
     }
 
     fn parameter(&mut self, at: Id, name: &'s str) -> Value {

@@ -3,53 +3,73 @@
 use super::{about_retry, any, has};
 
 /// Whether text, comments included, speaks of trying again.
-pub(in crate::loops) fn speaks_of_again(text: &str) -> bool {
+pub(crate) fn speaks_of_again(text: &str) -> bool {
+    let again = |lower: &str| {
+        lower.match_indices("again").any(|(at, word)| {
+            !lower[at + word.len()..].starts_with(|c: char| c.is_ascii_alphabetic())
+        })
+    };
     about_retry(text)
-        || has(text, &["try again", "again", "once more", "second try", "re-send", "resend"])
+        || has(text, &["once more", "one more time", "second try", "re-send", "resend", "resubmit"])
+        || again(&text.to_ascii_lowercase())
 }
+
+/// Whether a text drops what was kept of an answer, so that it is asked for again.
+pub(crate) fn drops_what_was_kept(text: &str) -> bool {
+    has(text, &["forget(", "invalidate", "evict", "purge"])
+}
+
+/// Words of errors that come from outside of the process.
+const OUTSIDE_ERRORS: &[&str] = &[
+    "io",
+    "os",
+    "timeout",
+    "timeouts",
+    "timed",
+    "connection",
+    "connect",
+    "network",
+    "http",
+    "socket",
+    "request",
+    "unavailable",
+    "transient",
+    "temporary",
+    "retryable",
+    "sql",
+    "rpc",
+    "grpc",
+    "api",
+    "dns",
+    "ssl",
+    "tls",
+    "smtp",
+    "url",
+    "client",
+    "server",
+    "remote",
+    "service",
+    "database",
+    "operational",
+    "integrity",
+    "throttled",
+    "throttling",
+    "broken",
+    "protocol",
+    "storage",
+    "redis",
+    "kafka",
+    "boto",
+    "aws",
+    "fetch",
+    "web",
+    "ssh",
+    "gateway",
+];
 
 /// Kinds of errors that come from outside of the process.
 pub(in crate::loops) fn is_outside_error(text: &str) -> bool {
-    has(
-        text,
-        &[
-            "io",
-            "timeout",
-            "timedout",
-            "connect",
-            "network",
-            "http",
-            "socket",
-            "request",
-            "oserror",
-            "unavailable",
-            "transient",
-            "sql",
-            "rpc",
-            "grpc",
-            "api",
-            "dns",
-            "ssl",
-            "smtp",
-            "urlerror",
-            "client",
-            "server",
-            "remote",
-            "service",
-            "database",
-            "operational",
-            "integrity",
-            "throttl",
-            "econn",
-            "broken",
-            "protocol",
-            "storage",
-            "redis",
-            "kafka",
-            "boto",
-            "aws",
-        ],
-    )
+    any(text, OUTSIDE_ERRORS) || has(text, &["econn", "etimedout"])
 }
 
 /// Verbs that say by themselves that something else is asked.
@@ -148,6 +168,50 @@ const OUTSIDE: &[&str] = &[
     "git",
 ];
 
+/// Verbs by which something is done with what is named after them: `crawl_url`, `sync_path`.
+const ACTS_ON: &[&str] = &[
+    "get",
+    "fetch",
+    "load",
+    "read",
+    "download",
+    "find",
+    "open",
+    "resolve",
+    "create",
+    "crawl",
+    "scrape",
+    "ping",
+    "check",
+    "sync",
+    "probe",
+    "visit",
+    "scan",
+    "delete",
+    "remove",
+    "copy",
+    "move",
+    "rename",
+    "put",
+    "process",
+    "retrieve",
+    "follow",
+    "navigate",
+    "browse",
+    "purge",
+    "watch",
+    "warm",
+    "invalidate",
+    "poll",
+    "verify",
+    "replicate",
+];
+
+/// Whether the first word of a name is a verb that can reach out of the process.
+pub(in crate::loops) fn may_act(first: &str) -> bool {
+    ACTS_ON.contains(&first)
+}
+
 /// Whether a call's name, or what it belongs to, says that it leaves the process.
 pub(in crate::loops) fn leaves_the_process(path: &[&str]) -> bool {
     let (last, before) =
@@ -158,6 +222,9 @@ pub(in crate::loops) fn leaves_the_process(path: &[&str]) -> bool {
 /// Kinds of errors that a mistake makes: what failed fails again.
 pub(in crate::loops) fn is_mistake(text: &str) -> bool {
     let last = text.rsplit(['.', ':']).next().unwrap_or(text);
+    if last.ends_with("ParseException") {
+        return true;
+    }
     matches!(
         last,
         "TypeError"
@@ -186,15 +253,71 @@ pub(in crate::loops) fn is_mistake(text: &str) -> bool {
             | "InvalidCastException"
             | "FileNotFoundError"
             | "FileNotFoundException"
+            // A queue of this process is full or empty.
+            | "Empty"
+            | "Full"
+            | "QueueEmpty"
+            | "QueueFull"
     )
 }
 
-/// Whether a call asks a person.
-pub(in crate::loops) fn asks_a_person(call: &str) -> bool {
-    any(
-        call.split('(').next().unwrap_or(call),
-        &["input", "prompt", "readline", "ask", "question", "validate", "getpass", "confirm"],
-    )
+/// What a person answers at, by the words of a receiver: a terminal, a window, a library of prompts.
+const PERSONS: &[&str] = &[
+    "readline",
+    "rl",
+    "window",
+    "inquirer",
+    "enquirer",
+    "prompts",
+    "prompter",
+    "questionary",
+    "click",
+    "typer",
+    "rich",
+    "console",
+    "terminal",
+    "term",
+    "tty",
+    "stdin",
+    "keyboard",
+    "user",
+    "dialog",
+    "dialoguer",
+    "promptui",
+    "survey",
+];
+
+/// Whether a call asks a person. `callee` is the text of what is called: `rl.question`.
+pub(in crate::loops) fn asks_a_person(callee: &str) -> bool {
+    let (of, last) = receiver(callee);
+    let asks = [
+        "input", "prompt", "readline", "ask", "question", "validate", "getpass", "confirm", "yesno",
+    ];
+    any(last, &asks) && (at_a_person(of) || matches!(of, "self" | "this" | "$this"))
+        || matches!(last, "readLine" | "ReadLine") && at_a_person(of)
+}
+
+/// Whether a call asks a person for something, whatever is done with it. The same names are methods
+/// of what is no person: `llm.prompt(text)`, `channel.confirm()`.
+pub(in crate::loops) fn is_prompt(callee: &str) -> bool {
+    let (of, last) = receiver(callee);
+    let asks = matches!(
+        last,
+        "input" | "raw_input" | "getpass" | "prompt" | "confirm" | "readLine" | "ReadLine"
+    );
+    asks && at_a_person(of)
+}
+
+/// What a callee belongs to, and its own name.
+fn receiver(callee: &str) -> (&str, &str) {
+    let callee = callee.trim();
+    callee
+        .rsplit_once(['.', ':', '>'])
+        .map_or(("", callee), |(of, last)| (of.trim_end_matches(['?', ':', '-', '!']), last))
+}
+
+fn at_a_person(of: &str) -> bool {
+    of.is_empty() || of == "getpass" || any(of, PERSONS)
 }
 
 #[cfg(test)]
@@ -209,6 +332,11 @@ mod tests {
         assert!(leaves_the_process(&["sendRequest"]));
         assert!(is_outside_error("requests.ConnectionError"));
         assert!(!is_outside_error("ValueError"));
+        assert!(is_prompt("input") && is_prompt("inquirer.prompt"));
+        assert!(asks_a_person("rl.question") && asks_a_person("System.console().readLine"));
+        assert!(asks_a_person("this.askName") && asks_a_person("$this->confirm"));
+        assert!(!is_prompt("llm.prompt") && !asks_a_person("llm.prompt"));
+        assert!(!is_prompt("channel.confirm") && !asks_a_person("channel.confirm"));
         assert!(speaks_of_again("# the first one may lose a race, so once more"));
     }
 }

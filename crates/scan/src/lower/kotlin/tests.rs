@@ -110,3 +110,11 @@ fn broken_syntax() {
 ",
     );
 }
+
+#[test]
+fn a_negation_is_of_the_whole_call() {
+    let of = |text: &str| kotlin(text).replace(['(', ')'], "");
+    let whole = of("fun f() { while (!(a.b().c(1))) g() }\n");
+    assert_eq!(of("fun f() { while (!a.b().c(1)) g() }\n"), whole);
+    assert_ne!(kotlin("val x = (!a).b()\n"), kotlin("val x = !a.b()\n"));
+}

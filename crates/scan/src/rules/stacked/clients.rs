@@ -13,6 +13,11 @@ pub(super) fn name(owner: &str) -> String {
     format!("{owner} (client)")
 }
 
+/// Whether it is a client's.
+pub(super) fn is_name(name: &str) -> bool {
+    name.ends_with(" (client)")
+}
+
 /// The variable that something is called on: `s3` of `s3.get`, `client` of `self.client.get`.
 pub(super) fn owner<'s>(path: &[&'s str]) -> Option<&'s str> {
     match path {
@@ -91,8 +96,13 @@ fn held(
         return found;
     }
     let span = tree.span(value);
-    // A closure is code that runs later, not a client.
-    if tree.walk(value).any(|id| matches!(tree.kind(id), Kind::Function { .. })) {
+    // A closure is code that runs later, not a client; one among the options is an option.
+    let is_option = |id: Id| {
+        tree.ancestors(id)
+            .take_while(|up| *up != value)
+            .any(|up| matches!(tree.kind(up), Kind::Record { .. }))
+    };
+    if tree.walk(value).any(|id| matches!(tree.kind(id), Kind::Function { .. }) && !is_option(id)) {
         return found;
     }
     found.extend((0..policies.len()).filter(|at| {

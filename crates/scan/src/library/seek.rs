@@ -1,0 +1,141 @@
+//! Whether a text can have anything of a library in it, told from its bytes.
+//!
+//! What [`super::find`] finds has a name of a shape, and, unless the shape is free, the import of
+//! its entry in some form. Both are words of the text.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::catalogue::{ECOSYSTEMS, Ecosystem, Entry};
+use super::names::{segments, shape_names};
+use crate::language::Language;
+
+/// The words of an ecosystem and what of them each entry needs.
+#[derive(Debug)]
+pub(crate) struct Seek {
+    automaton: AhoCorasick,
+    words: Vec<Word>,
+    entries: Vec<Needs>,
+}
+
+/// A word that is looked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    /// It may go on: `aws_sdk_*`.
+    open: bool,
+    /// Something may stand before it: `*Client`.
+    open_before: bool,
+}
+
+/// Without these an entry finds nothing: the numbers of words.
+#[derive(Debug, Default)]
+struct Needs {
+    /// One of these is enough.
+    free: Vec<usize>,
+    /// Or one of these, with all words of an import.
+    names: Vec<usize>,
+    /// A shape is called by any name.
+    any_name: bool,
+    imports: Vec<Vec<usize>>,
+}
+
+impl Seek {
+    /// What is looked for in a language; `None`: the catalogue knows nothing of it.
+    pub(crate) fn of(language: Language) -> Option<&'static Self> {
+        static OF: OnceLock<HashMap<&'static str, Seek>> = OnceLock::new();
+        let all = OF.get_or_init(|| {
+            let each = ECOSYSTEMS.iter();
+            each.filter_map(|ecosystem| Some((ecosystem.name, Self::new(ecosystem)?))).collect()
+        });
+        all.get(Ecosystem::of(language)?.name)
+    }
+
+    fn new(ecosystem: &'static Ecosystem) -> Option<Self> {
+        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        let mut words: Vec<(String, Word)> = Vec::new();
+        let mut number = |text: &str| {
+            let trimmed = text.trim_matches('*');
+            let word = Word { open: text.ends_with('*'), open_before: text.starts_with('*') };
+            *numbers.entry(text.to_owned()).or_insert_with(|| {
+                words.push((trimmed.to_owned(), word));
+                words.len() - 1
+            })
+        };
+        let entries = ecosystem.entries().ok()?;
+        let entries = entries.iter().filter(|entry| !entry.background);
+        let entries = entries.map(|entry| needs(ecosystem, entry, &mut number)).collect();
+        let texts = words.iter().map(|(text, _)| text);
+        let automaton = AhoCorasick::builder().match_kind(MatchKind::Standard).build(texts).ok()?;
+        Some(Self { automaton, words: words.into_iter().map(|(_, word)| word).collect(), entries })
+    }
+
+    /// Whether a text has all that some entry needs.
+    pub(crate) fn in_text(&self, text: &str) -> bool {
+        let mut seen = vec![false; self.words.len()];
+        for found in self.automaton.find_overlapping_iter(text) {
+            let at = found.pattern().as_usize();
+            seen[at] =
+                seen[at] || ends(text.as_bytes(), found.start(), found.end(), self.words[at]);
+        }
+        let has = |word: &usize| seen[*word];
+        self.entries.iter().any(|needs| {
+            needs.free.iter().any(has)
+                || (needs.any_name || needs.names.iter().any(has))
+                    && needs.imports.iter().any(|import| import.iter().all(has))
+        })
+    }
+}
+
+fn needs(ecosystem: &Ecosystem, entry: &Entry, number: &mut dyn FnMut(&str) -> usize) -> Needs {
+    let mut needs = Needs::default();
+    for shape in &entry.shapes {
+        for name in shape_names(shape) {
+            match segments(name).last() {
+                // A module that is itself called has any name.
+                None | Some(&"default") => needs.any_name = true,
+                Some(last) if shape.free => needs.free.push(number(last)),
+                Some(last) => needs.names.push(number(last)),
+            }
+        }
+    }
+    for import in &entry.imports {
+        let parts = segments(import);
+        // `from google.api_core import *` is enough for what is in a module below it. Names of Go
+        // and JavaScript are of one module; those of Java begin with a domain.
+        let enough = match ecosystem.languages.first() {
+            Some(Language::Go | Language::JavaScript) => parts.len(),
+            Some(Language::Java | Language::Kotlin) => 2,
+            _ => 1,
+        };
+        needs.imports.push(parts.iter().take(enough).map(|part| number(part)).collect());
+    }
+    needs
+}
+
+/// Whether what was found is no part of a longer word.
+fn ends(text: &[u8], start: usize, end: usize, word: Word) -> bool {
+    let inner = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let first = start.checked_sub(1).and_then(|at| text.get(at));
+    (word.open_before || !inner(first)) && (word.open || !inner(text.get(end)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seeks(language: Language, text: &str) -> bool {
+        Seek::of(language).is_some_and(|seek| seek.in_text(text))
+    }
+
+    #[test]
+    fn an_import_needs_a_name_of_a_shape_beside_it() {
+        assert!(seeks(Language::Python, "import tenacity\n@tenacity.retry\ndef f(): ..."));
+        assert!(!seeks(Language::Python, "import tenacity\nraise tenacity.RetryError()"));
+        assert!(!seeks(Language::Python, "@again\ndef f(): ..."));
+        let go = "import \"github.com/cenkalti/backoff/v4\"\n";
+        assert!(seeks(Language::Go, &format!("{go}func f() {{ backoff.Retry(g, b) }}")));
+        assert!(!seeks(Language::Go, &format!("{go}func f() {{ g.Retrying() }}")));
+    }
+}

@@ -1,0 +1,305 @@
+//! Whether it is the same operation the second time: a retry repeats what failed, while paging,
+//! walking and looking for a free name go on to something else.
+
+use std::collections::HashSet;
+
+use crate::loops::file::File;
+use crate::loops::words;
+use crate::tree::{Arg, Id, Kind, LoopForm, Op};
+
+/// Names that say where one is: what counts them goes on to the next.
+const PLACES: &[&str] = &[
+    "index", "idx", "pos", "position", "offset", "start", "end", "page", "depth", "level", "line",
+    "node", "cursor", "begin", "port",
+];
+
+/// Names of flags that say that it is the second time.
+fn counts(name: &str) -> bool {
+    words::about_retry(name)
+        || (words::any(name, words::COUNTERS) && !words::any(name, PLACES))
+        || words::any(name, words::WAITS)
+}
+
+/// Whether a call of a function from inside of it asks for the same again: its arguments are the
+/// parameters, or count.
+pub(super) fn continues(file: &File<'_, '_>, call: Id, function: Id) -> bool {
+    let tree = file.tree;
+    let Kind::Call { args, .. } = tree.kind(call) else { return false };
+    args.iter().all(|arg| carried(file, arg.value, function, 0)) && !rewritten(file, args, function)
+}
+
+/// Whether an argument is what came in, or counts.
+fn carried(file: &File<'_, '_>, id: Id, function: Id, depth: u32) -> bool {
+    let tree = file.tree;
+    if depth > 8 {
+        return false;
+    }
+    let inner = |id: Id| carried(file, id, function, depth + 1);
+    match tree.kind(id) {
+        Kind::Name(name) => {
+            counts(name)
+                || matches!(*name, "self" | "this" | "cls")
+                || !replaced(file, name, function)
+        }
+        Kind::Number(_) | Kind::Bool(_) | Kind::Null | Kind::Function { .. } => true,
+        Kind::Field { of, name } => counts(name) || inner(*of),
+        Kind::Index { of, .. } => inner(*of) && counts(tree.source(id)),
+        Kind::Step { of, .. } => inner(*of),
+        Kind::Unary { of, .. } | Kind::Await(of) | Kind::Propagate(of) => inner(*of),
+        Kind::Binary { op, left, right } => {
+            let arithmetic = matches!(
+                op,
+                Op::Add | Op::Subtract | Op::Multiply | Op::Divide | Op::ShiftLeft | Op::Power
+            );
+            let names = tree.walk(id).filter_map(|at| tree.last_name(at));
+            let own = |name: &str| {
+                let Kind::Function { params, .. } = tree.kind(function) else { return false };
+                params.iter().any(|param| param.name == name) && !words::any(name, PLACES)
+            };
+            arithmetic && names.into_iter().all(|name| counts(name) || own(name))
+                || matches!(op, Op::Or | Op::Else) && inner(*left) && inner(*right)
+        }
+        Kind::List(all) | Kind::Other(all) => all.iter().all(|one| inner(*one)),
+        Kind::Record { entries, .. } => entries
+            .iter()
+            .all(|entry| entry.key.as_ref().is_some_and(|key| counts(key)) || inner(entry.value)),
+        Kind::If { then, otherwise, .. } => inner(*then) && otherwise.is_none_or(inner),
+        Kind::Call { callee, args, .. } => {
+            let last = tree.last_name(*callee).unwrap_or_default();
+            let copies = words::any(last, &["clone", "copy", "dup", "min", "max", "rebuild"]);
+            counts(last) || copies && args.iter().all(|arg| inner(arg.value))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a name is given something else in a function than it came with.
+fn replaced(file: &File<'_, '_>, name: &str, function: Id) -> bool {
+    let tree = file.tree;
+    let Kind::Function { params, .. } = tree.kind(function) else { return false };
+    let param = params.iter().any(|param| param.name == name);
+    file.assigned(name).iter().any(|place| {
+        let here = tree.function_of(*place) == Some(function);
+        match tree.kind(*place) {
+            // A default for what was not given, and what the name is declared with.
+            Kind::Assign { op: Some(Op::Or | Op::Else), .. } => false,
+            Kind::Assign { op: None, value, .. } | Kind::Let { value: Some(value), .. } => {
+                here && (param || made_of_answers(file, *value))
+                    && !matches!(tree.kind(*value), Kind::Binary { op: Op::Or | Op::Else, .. })
+                    && !matches!(tree.kind(*value), Kind::Number(_) | Kind::Null | Kind::If { .. })
+            }
+            Kind::Assign { .. } => here && param,
+            _ => false,
+        }
+    })
+}
+
+/// Whether a value comes from a call: something that was asked for in between.
+fn made_of_answers(file: &File<'_, '_>, value: Id) -> bool {
+    file.tree.walk_here(value).any(|at| match file.tree.kind(at) {
+        Kind::Call { callee, new, .. } => {
+            let last = file.tree.last_name(*callee).unwrap_or_default();
+            !new && !words::is_pure(&file.tree.path(*callee).unwrap_or_default(), last)
+        }
+        _ => false,
+    })
+}
+
+/// Whether a part of an argument is given another value by a call before it is handed on.
+fn rewritten(file: &File<'_, '_>, args: &[Arg<'_>], function: Id) -> bool {
+    let tree = file.tree;
+    let names: HashSet<&str> = args
+        .iter()
+        .filter_map(|arg| match tree.kind(arg.value) {
+            Kind::Name(name) => Some(*name),
+            _ => None,
+        })
+        .collect();
+    let Kind::Function { body, .. } = tree.kind(function) else { return false };
+    tree.walk_here(*body).any(|at| match tree.kind(at) {
+        Kind::Assign { op: None, target, value } => {
+            matches!(tree.kind(*target), Kind::Field { .. } | Kind::Index { .. })
+                && root(file, *target).is_some_and(|name| names.contains(name))
+                && !counts(tree.source(*target))
+                && made_of_answers(file, *value)
+        }
+        _ => false,
+    })
+}
+
+/// The name that a path begins with.
+pub(super) fn root<'s>(file: &File<'_, 's>, id: Id) -> Option<&'s str> {
+    let mut at = id;
+    loop {
+        match file.tree.kind(at) {
+            Kind::Name(name) => return Some(name),
+            Kind::Field { of, .. } | Kind::Index { of, .. } => at = *of,
+            _ => return None,
+        }
+    }
+}
+
+/// Whether a loop goes on to something else in each round: what its operation is called with
+/// moves, or is drawn anew.
+pub(in crate::loops) fn advances(file: &File<'_, '_>, place: Id, group: &[Id]) -> bool {
+    let tree = file.tree;
+    let Some(Kind::Call { callee, args, .. }) = group.first().map(|call| tree.kind(*call)) else {
+        return false;
+    };
+    let mut names: HashSet<&str> = HashSet::new();
+    let mut add = |id: Id| {
+        for at in tree.walk_here(id) {
+            if let Kind::Name(name) = tree.kind(at)
+                && !counts(name)
+                && !matches!(*name, "self" | "this" | "cls" | "_")
+            {
+                names.insert(name);
+            }
+        }
+    };
+    if let Kind::Field { of, .. } = tree.kind(*callee) {
+        add(*of);
+    }
+    // `while (exists(target))`: what the loop itself asks about.
+    if let Kind::Loop { form: LoopForm::While(test) | LoopForm::DoWhile(test), .. } =
+        tree.kind(place)
+    {
+        for at in tree.walk_here(*test) {
+            if let Kind::Call { callee, args, .. } = tree.kind(at)
+                && tree
+                    .last_name(*callee)
+                    .is_some_and(|name| words::any(name, &["exists", "exist"]))
+            {
+                args.iter().for_each(|arg| add(arg.value));
+            }
+        }
+    }
+    // What a closure does with its names is its own affair.
+    args.iter()
+        .filter(|arg| !matches!(tree.kind(arg.value), Kind::Function { .. }))
+        .for_each(|arg| add(arg.value));
+    // `while (queue.TryTake(out item))`: the loop itself says what comes next.
+    let head = match tree.kind(place) {
+        Kind::Loop { form: LoopForm::While(test), .. } => Some(*test),
+        _ => None,
+    };
+    let taken = |name: &str| {
+        head.is_some_and(|head| {
+            file.assigned(name).iter().any(|at| {
+                file.within(*at, head) && matches!(tree.kind(*at), Kind::Let { value: None, .. })
+            })
+        })
+    };
+    if names.iter().any(|name| taken(name)) {
+        return true;
+    }
+    let fresh = |name: &str| {
+        file.assigned(name).iter().any(|at| {
+            let value = match tree.kind(*at) {
+                Kind::Let { value: Some(value), .. } | Kind::Assign { value, .. } => *value,
+                _ => return false,
+            };
+            file.within(*at, place)
+                && tree.walk_here(value).any(|at| match tree.kind(at) {
+                    Kind::Call { callee, .. } => tree
+                        .last_name(*callee)
+                        .is_some_and(|last| words::any(last, &["available", "free", "unused"])),
+                    _ => false,
+                })
+        })
+    };
+    let stepped = |name: &str| {
+        fresh(name)
+            || !words::about_retry(name)
+                && !words::any(name, words::WAITS)
+                && file.assigned(name).iter().any(|at| {
+                    file.within(*at, place)
+                        && matches!(tree.kind(*at), Kind::Assign { op: Some(_), .. })
+                })
+    };
+    names.iter().any(|name| {
+        file.assigned(name).iter().any(|at| {
+            if !file.within(*at, place) || *at == place {
+                return false;
+            }
+            let value = match tree.kind(*at) {
+                Kind::Assign { op: None, value, .. } | Kind::Let { value: Some(value), .. } => {
+                    value
+                }
+                _ => return false,
+            };
+            // The answer of the last attempt may be handed to the next.
+            if group.iter().any(|op| file.within(*op, *value)) {
+                return false;
+            }
+            moves(file, name, *value) || drawn(file, *value, &stepped)
+        })
+    })
+}
+
+/// Whether a loop goes on as long as the last answer says that there is more: paging.
+pub(in crate::loops) fn pages(file: &File<'_, '_>, place: Id) -> bool {
+    let tree = file.tree;
+    let Kind::Loop { form: LoopForm::While(test) | LoopForm::DoWhile(test), body, .. } =
+        tree.kind(place)
+    else {
+        return false;
+    };
+    let more = &["more", "next", "cursor", "continuation", "marker", "page"];
+    tree.walk_here(*test).any(|at| match tree.kind(at) {
+        Kind::Name(name) => file.assigned(name).iter().any(|place| {
+            let value = match tree.kind(*place) {
+                Kind::Assign { op: None, value, .. } => *value,
+                _ => return false,
+            };
+            file.within(*place, *body)
+                && tree.walk_here(value).any(|at| {
+                    matches!(tree.kind(at), Kind::Field { name, .. } if words::any(name, more))
+                })
+        }),
+        _ => false,
+    })
+}
+
+/// `x = x.next`, `path = clean(path)`: the next one is made of the last.
+fn moves(file: &File<'_, '_>, name: &str, value: Id) -> bool {
+    let tree = file.tree;
+    let own =
+        |id: Id| tree.walk_here(id).any(|at| matches!(tree.kind(at), Kind::Name(n) if *n == name));
+    match tree.kind(value) {
+        Kind::Field { of, .. } => matches!(tree.kind(*of), Kind::Name(n) if *n == name),
+        Kind::Call { callee, args, .. } => {
+            let last = tree.last_name(*callee).unwrap_or_default();
+            let same = words::any(
+                last,
+                &["clone", "copy", "dup", "new", "reset", "rewind", "rebuild", "with", "wrap"],
+            );
+            let receiver = matches!(tree.kind(*callee), Kind::Field { of, .. } if own(*of));
+            !same && !receiver && args.iter().any(|arg| matches!(tree.kind(arg.value), Kind::Name(n) if *n == name))
+        }
+        // Several names at once: `old, name = name, next(name)`.
+        Kind::List(all) => all.iter().any(|one| {
+            matches!(tree.kind(*one), Kind::Call { args, .. }
+                if args.iter().any(|arg| matches!(tree.kind(arg.value), Kind::Name(n) if *n == name)))
+        }),
+        _ => false,
+    }
+}
+
+/// A name that nobody has yet: of chance, or of a number that is counted.
+fn drawn(file: &File<'_, '_>, value: Id, stepped: &dyn Fn(&str) -> bool) -> bool {
+    let tree = file.tree;
+    tree.walk_here(value).any(|at| match tree.kind(at) {
+        Kind::Call { callee, .. } => tree.last_name(*callee).is_some_and(|last| {
+            words::any(last, &["random", "uuid", "guid", "nanoid", "mktemp", "tempnam", "unique"])
+        }),
+        Kind::Name(name) => stepped(name),
+        // `name + " (" + (n++) + ")"`.
+        Kind::Step { of, .. } => tree.last_name(*of).is_some_and(|name| !words::about_retry(name)),
+        Kind::Text(_) => tree
+            .source(at)
+            .split(['{', '}', '$'])
+            .any(|part| part.chars().all(|c| c.is_alphanumeric() || c == '_') && stepped(part)),
+        _ => false,
+    })
+}

@@ -1,0 +1,150 @@
+//! What stands around a candidate: its names, its words, and what says that it reaches out.
+
+use crate::loops::candidate::{Candidate, Shape};
+use crate::loops::file::File;
+use crate::loops::machine::Trace;
+use crate::loops::words;
+use crate::tree::{Id, Kind, Tree};
+
+/// What stands around a candidate.
+pub(super) struct Context {
+    /// The text of the candidate, shortened.
+    pub(super) text: String,
+    /// The operation's name.
+    pub(super) last: String,
+    pub(super) call: String,
+    /// The name of the function around it.
+    pub(super) function: String,
+    pub(super) shape: Shape,
+    pub(super) parameter: bool,
+    /// The result is closed at once: only whether there is one mattered.
+    pub(super) closed: bool,
+    /// Whether something says that the operation leaves the process: its name, what it belongs
+    /// to, that it is awaited, or the kinds of errors that are caught around it.
+    pub(super) outside: bool,
+    /// Whether the lines around it, comments too, speak of trying again.
+    pub(super) said: bool,
+    /// Only errors that the code itself makes are caught around it.
+    pub(super) mistake: bool,
+    /// The operation asks a person.
+    pub(super) asks: bool,
+    /// A person is asked in each round, so that each is done with other words.
+    prompts: bool,
+}
+
+impl Context {
+    pub(super) fn new(file: &File<'_, '_>, candidate: &Candidate, group: &[Id]) -> Self {
+        let tree = file.tree;
+        let call = group[0];
+        let callee = match tree.kind(call) {
+            Kind::Call { callee, .. } => *callee,
+            _ => call,
+        };
+        let last = tree.last_name(callee).unwrap_or_default().to_owned();
+        let function = tree
+            .function_of(candidate.place)
+            .or(candidate.recursive)
+            .and_then(|function| file.function_name(function))
+            .unwrap_or_default()
+            .to_owned();
+        let parameter = match tree.kind(callee) {
+            Kind::Name(name) => tree
+                .ancestors(call)
+                .filter_map(|up| match tree.kind(up) {
+                    Kind::Function { params, .. } => Some(params),
+                    _ => None,
+                })
+                .any(|params| params.iter().any(|param| param.name == *name)),
+            _ => false,
+        };
+        let closed = tree
+            .parent(call)
+            .is_some_and(|up| matches!(tree.kind(up), Kind::Field { name: "close", .. }));
+        let handlers = tree.ancestors(call).find_map(|up| match tree.kind(up) {
+            Kind::Try { handlers, .. } => Some(handlers),
+            _ => None,
+        });
+        let mut types =
+            handlers.into_iter().flatten().flat_map(|handler| &handler.types).peekable();
+        let mistake = types.peek().is_some() && types.all(|ty| words::is_mistake(tree.source(*ty)));
+        let awaited =
+            tree.ancestors(call).take(3).any(|up| matches!(tree.kind(up), Kind::Await(_)));
+        let caught = tree
+            .ancestors(call)
+            .filter_map(|up| match tree.kind(up) {
+                Kind::Try { handlers, .. } => Some(handlers),
+                _ => None,
+            })
+            .flatten()
+            .flat_map(|handler| &handler.types)
+            .any(|ty| words::is_outside_error(tree.source(*ty)));
+        let path = match tree.kind(callee) {
+            Kind::Index { of, .. } => tree.path(*of).map(|mut path| {
+                path.push("");
+                path
+            }),
+            _ => tree.path(callee),
+        };
+        let path = path.unwrap_or_else(|| vec![&last]);
+        let outside = awaited || caught || words::leaves_the_process(&path);
+        let around = lines_around(tree, candidate.place, group);
+        let said = words::speaks_of_again(around)
+            || candidate.shape == Shape::Repeat && words::drops_what_was_kept(around);
+        let prompts = candidate.subject.is_some_and(|place| {
+            tree.walk_here(place).any(|at| match tree.kind(at) {
+                Kind::Call { callee, .. } => words::is_prompt(tree.source(*callee)),
+                _ => false,
+            })
+        });
+        Self {
+            outside,
+            said,
+            mistake,
+            asks: words::asks_a_person(tree.source(callee)),
+            prompts,
+            text: tree.source(candidate.place).chars().take(4000).collect(),
+            last,
+            call: file.brief(call, 200),
+            function,
+            shape: candidate.shape,
+            parameter,
+            closed,
+        }
+    }
+
+    /// Whether no run of it could make it one that is reported.
+    pub(super) fn never(&self) -> bool {
+        // A person is asked again with other words. The same call twice is so often something else
+        // that it has to reach out in any case.
+        self.asks || self.prompts || self.shape == Shape::Repeat && !self.outside && !self.said
+    }
+
+    /// Whether it may be a retry though nothing of the answer lets it go: it says so.
+    pub(super) fn may_be_unrelated(&self, trace: &Trace) -> bool {
+        let waits = trace.waits.iter().any(|wait| wait.after > 0);
+        match self.shape {
+            Shape::Recursion => false,
+            Shape::Endless => self.named() && (waits || trace.counted),
+            _ => self.named() || self.said || waits,
+        }
+    }
+
+    pub(super) fn named(&self) -> bool {
+        words::about_retry(&self.text) || words::about_retry(&self.function)
+    }
+}
+
+/// The text of a candidate's lines, with the two above it; of a pair of calls from the first to
+/// the second.
+fn lines_around<'s>(tree: &Tree<'s>, place: Id, group: &[Id]) -> &'s str {
+    let spans = group.iter().map(|id| tree.span(*id)).chain([tree.span(place)]);
+    let start = spans.clone().map(|span| span.start as usize).min().unwrap_or(0);
+    let end = spans.map(|span| span.end as usize).max().unwrap_or(start);
+    let text = tree.text();
+    let above = text[..start].rmatch_indices('\n').nth(2).map_or(0, |(at, _)| at);
+    let mut end = end.min(start + 4000).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(above..end).unwrap_or_default()
+}

@@ -1,0 +1,88 @@
+//! Words that speak of retries, and words that only look like them: `entries`, `retrieve`,
+//! "attempts to open".
+
+use super::any;
+
+/// Parts of words, in lower case.
+const PARTS: &[&str] = &[
+    "retry",
+    "retri",
+    "attempt",
+    "tries",
+    "backoff",
+    "back_off",
+    "re-try",
+    "re_try",
+    "try_count",
+    "trycount",
+    "redo",
+];
+/// What may stand right before `tries`.
+const TRIES: &[&str] = &["", "max", "num", "n", "nr", "no", "of", "re", "total"];
+/// What makes of `attempt` the other meaning: to try something for the first time.
+const ONCE: &[&str] = &[" to ", "ed to ", "ing to ", "s to "];
+
+/// A name, or a text with comments, that speaks of retries.
+pub(in crate::loops) fn about_retry(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    PARTS.iter().any(|part| {
+        lower.match_indices(part).any(|(at, _)| {
+            let after = &lower[at + part.len()..];
+            match *part {
+                "retri" => !after.starts_with("ev"),
+                "tries" => TRIES.contains(&&*word_before(text, at)),
+                "attempt" => !ONCE.iter().any(|once| after.starts_with(once)),
+                "redo" => {
+                    word_before(text, at).is_empty()
+                        && !after.starts_with(|c: char| c.is_ascii_lowercase())
+                }
+                _ => true,
+            }
+        })
+    })
+}
+
+/// Whether a function of this name is handed what it calls later, and again.
+pub(in crate::loops) fn says_later(name: &str) -> bool {
+    about_retry(name)
+        || any(name, &["later", "delay", "delayed", "reconnect", "again", "reschedule"])
+}
+
+/// The letters right before a place that belong to the same word, in lower case.
+pub(crate) fn word_before(text: &str, at: usize) -> String {
+    let (before, word) = (&text[..at], &text[at..]);
+    let upper = |c: char| c.is_ascii_uppercase();
+    let start = match (word.starts_with(upper), word[1..].starts_with(upper)) {
+        (true, true) => before.trim_end_matches(upper).len(),
+        // `maxTries`: a word of its own.
+        (true, false) => at,
+        _ => {
+            let start = before.trim_end_matches(|c: char| c.is_ascii_lowercase()).len();
+            if before[..start].ends_with(upper) { start - 1 } else { start }
+        }
+    };
+    before[start..].to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_looks_like_a_retry_is_none() {
+        for text in
+            ["maxRetries", "MAX_RETRIES", "max_tries", "nTries", "numTries", "tries", "TRIES"]
+        {
+            assert!(about_retry(text), "{text}");
+        }
+        for text in ["retried", "retriable", "attempt", "attempts left", "redo", "backOff()"] {
+            assert!(about_retry(text), "{text}");
+        }
+        for text in ["entries", "logEntries", "Entries", "ENTRIES", "countries", "registries"] {
+            assert!(!about_retry(text), "{text}");
+        }
+        for text in ["retrieve", "Retrieval", "attempts to open it", "attempt to open", "redoc"] {
+            assert!(!about_retry(text), "{text}");
+        }
+    }
+}

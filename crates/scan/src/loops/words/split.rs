@@ -1,0 +1,86 @@
+//! The words of a name. The same few names come back, in a loop that is run and in every file: what
+//! was made of them is remembered.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::thread::LocalKey;
+
+use foldhash::HashMap;
+
+/// What is remembered of names.
+pub(super) type Known<T> = RefCell<HashMap<Box<str>, T>>;
+
+/// Longer names are not remembered.
+const KEPT_BYTES: usize = 64;
+/// So many names are remembered; then it begins anew.
+const KEPT: usize = 10_000;
+
+thread_local! {
+    static WORDS: Known<Rc<[Box<str>]>> = Known::default();
+}
+
+/// What `make` gives for a name, made once.
+pub(super) fn remembered<T: Clone>(
+    known: &'static LocalKey<Known<T>>,
+    name: &str,
+    make: impl FnOnce(&str) -> T,
+) -> T {
+    if name.len() > KEPT_BYTES {
+        return make(name);
+    }
+    if let Some(value) = known.with_borrow(|known| known.get(name).cloned()) {
+        return value;
+    }
+    let value = make(name);
+    known.with_borrow_mut(|known| {
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(name.into(), value.clone());
+    });
+    value
+}
+
+/// The words of a name: `isRetryable_error` is `is`, `retryable`, `error`.
+pub(in crate::loops) fn words(name: &str) -> Rc<[Box<str>]> {
+    remembered(&WORDS, name, split)
+}
+
+fn split(name: &str) -> Rc<[Box<str>]> {
+    let mut all: Vec<String> = Vec::new();
+    let mut last_upper = true;
+    let mut fresh = true;
+    let mut chars = name.chars().take(120).peekable();
+    while let Some(c) = chars.next() {
+        if !c.is_alphanumeric() {
+            fresh = true;
+            continue;
+        }
+        let upper = c.is_uppercase();
+        let next_lower = chars.peek().is_some_and(|next| next.is_lowercase());
+        if fresh || (upper && (!last_upper || next_lower)) {
+            all.push(String::new());
+            fresh = false;
+        }
+        last_upper = upper;
+        if let Some(word) = all.last_mut() {
+            word.extend(c.to_lowercase());
+        }
+    }
+    all.into_iter().map(String::into_boxed_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fall_into_words() {
+        let words = |name: &str| words(name).join(" ");
+        for _ in 0..2 {
+            assert_eq!(words("isRetryable_error"), "is retryable error");
+            assert_eq!(words("HTTPStatusCode"), "http status code");
+            assert_eq!(words(""), "");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The same call twice within a few lines, or a function that calls itself in a handler, as bytes
+//! show it: what may be a call that is made again because it failed.
+
+use super::again::Again;
+use crate::language::Language;
+use crate::loops;
+
+/// How near two equal calls are, in lines with calls.
+const NEAR: usize = 25;
+/// A shorter call says nothing: `get()`.
+const SHORTEST: usize = 10;
+/// How a handler begins.
+pub(super) const HANDLERS: &[&str] = &["catch", "except", "rescue"];
+
+/// A line with a call.
+#[derive(Clone, Copy)]
+struct Line<'s> {
+    /// From the call's name to the end of the line.
+    call: &'s str,
+    /// Whether something keeps what it gives.
+    kept: bool,
+    /// How many handlers had begun before it.
+    handlers: usize,
+}
+
+/// Whether a text has a call that may be made again because it failed: the same call again in a
+/// handler, or both kept; its name may be that of an operation, and says that it leaves the
+/// process, unless something else may say so.
+pub(super) fn twice(language: Language, text: &str) -> bool {
+    let mut last = [Line { call: "", kept: false, handlers: 0 }; NEAR];
+    let (mut at, mut handlers, mut before) = (0, 0, "");
+    let mut itself = Again::new();
+    // Looked for only where there is a pair.
+    let mut said = None;
+    for line in text.lines() {
+        if has_handlers(language) {
+            let handles = HANDLERS.iter().any(|word| line.contains(word));
+            handlers += usize::from(handles);
+            if itself.line(line, handles) {
+                return true;
+            }
+        }
+        if let Some(call) = call_of(line) {
+            let start = line.len() - line.trim_end_matches(SIGNS).len();
+            let head = &line[..line.len() - start - call.len()];
+            let kept = keeps(head, before) || call.starts_with('.');
+            let again = last
+                .iter()
+                .any(|one| one.call == call && (one.kept && kept || one.handlers < handlers));
+            if again
+                && loops::may_be_repeated(language, name_of(call), || {
+                    *said.get_or_insert_with(|| elsewhere(language, text))
+                })
+            {
+                return true;
+            }
+            last[at % NEAR] = Line { call, kept, handlers };
+            at += 1;
+        }
+        before = line;
+    }
+    false
+}
+
+fn has_handlers(language: Language) -> bool {
+    !matches!(language, Language::Go | Language::Rust)
+}
+
+/// Whether anything but a call's name may say that it leaves the process, or that it is made again
+/// on purpose: what is caught around it, that it is awaited, a word.
+fn elsewhere(language: Language, text: &str) -> bool {
+    has_handlers(language) && HANDLERS.iter().any(|word| text.contains(word))
+        || text.contains("await")
+        || loops::speaks_of_again(text)
+        || loops::drops_what_was_kept(text)
+}
+
+/// Whether what stands before a call, or on the line before it, takes what the call gives.
+fn keeps(head: &str, before: &str) -> bool {
+    head.contains('=')
+        || head.contains("return")
+        || before.trim_end().ends_with(['=', '(', '\\'])
+        || before.trim_end().ends_with("return")
+}
+
+const SIGNS: [char; 7] = [' ', ';', '{', '}', ':', ',', '\r'];
+
+/// From the name of the first call of a line to the end of the line.
+fn call_of(line: &str) -> Option<&str> {
+    let open = line.find('(')?;
+    let name = line[..open].rfind(|c: char| !(c.is_alphanumeric() || "._:$>?-".contains(c)));
+    let start = name.map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+    let call = line[start..].trim_end_matches(SIGNS);
+    (call.len() >= SHORTEST && open > start).then_some(call)
+}
+
+/// What stands before the parenthesis.
+fn name_of(call: &str) -> &str {
+    call.split('(').next().unwrap_or(call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_the_same_whatever_stands_before_it() {
+        assert_eq!(call_of("    r = self.fetch(url, 1);"), Some("self.fetch(url, 1)"));
+        assert_eq!(call_of("    return self.fetch(url, 1)"), Some("self.fetch(url, 1)"));
+        assert_eq!(call_of("x = 1"), None);
+        assert_eq!(call_of("f()"), None);
+    }
+
+    #[test]
+    fn the_same_call_again_may_be_a_retry_or_not() {
+        let python = |text: &str| twice(Language::Python, text);
+        assert!(python("try:\n    load.all(url)\nexcept E:\n    load.all(url)\n"));
+        assert!(!python("load.all(url)\nload.all(url)\n"), "nothing fails and nothing is kept");
+        assert!(python("a = client.load(url)\nif not a:\n    a = client.load(url)\n"));
+        let go = |text: &str| twice(Language::Go, text);
+        let pair =
+            |call: &str| format!("\tx, err := {call}\n\tif err != nil {{\n\t\tx, err = {call}\n");
+        assert!(go(&pair("client.Fetch(ctx, url)")));
+        assert!(!go(&pair("strings.Split(text, sep)")), "it only makes something of something");
+        assert!(!go("\trequire.NoError(t, err)\n\trequire.NoError(t, err)\n"));
+    }
+}
