@@ -1,0 +1,162 @@
+//! `deploy/`: every base renders, its manifests are as their definitions say and as the exporter
+//! writes them now, and what is watched is what is counted.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use damper_export::{Options, export, format};
+use damper_mesh::filter::counters::{OVERALL, PER_CLASS};
+use serde_json::Value;
+
+use crate::random;
+use crate::schemas::{documents, wrong};
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
+}
+
+pub(crate) fn text(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+pub(crate) fn yaml(path: &str) -> Value {
+    serde_saphyr::from_str(&text(path)).unwrap()
+}
+
+/// Gauges and counters of the filter that are in no table of its.
+const MORE: [&str; 2] = ["configuration_errors", "configuration_warnings"];
+/// Counters of Envoy for each cluster.
+const CLUSTER: [&str; 4] = ["total", "retry", "retry_success", "retry_overflow"];
+
+#[test]
+fn bases_have_what_they_name_and_it_is_what_would_be_written_now() {
+    let schemas: Value = serde_json::from_str(include_str!("../schemas/crds.json")).unwrap();
+    let system = random::system(&text("shop.yaml"));
+    let options = Options { namespace: "shop".into(), ..Options::default() };
+    for id in ["istio", "envoy-gateway"] {
+        let base = yaml(&format!("{id}/kustomization.yaml"));
+        let named: BTreeSet<&str> =
+            base["resources"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let written = export(&system, format::find(id).unwrap(), &options);
+        let paths: BTreeSet<&str> = written.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(named, paths, "{id}");
+        for file in &written.files {
+            let path = format!("{id}/{}", file.path);
+            if std::env::var_os("DAMPER_UPDATE").is_some() {
+                std::fs::write(root().join(&path), &file.text).unwrap();
+            }
+            assert_eq!(text(&path), file.text, "{path}: run this test with DAMPER_UPDATE=1");
+            for document in documents(&file.text) {
+                assert!(wrong(&document, &schemas).is_empty(), "{path}");
+                assert_eq!(document["metadata"]["namespace"], base["namespace"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_mesh_retries_nothing_by_itself() {
+    let files = vec![("values.yaml".to_owned(), text("istio/values.yaml"))];
+    let readings = damper_config::read_tree(&files);
+    let layers = &readings[0].1.layers;
+    assert_eq!(layers.len(), 2, "{layers:#?}");
+    assert!(layers.iter().all(|layer| !layer.retries()), "{layers:#?}");
+}
+
+#[test]
+fn observe_has_what_it_names() {
+    let base = yaml("observe/kustomization.yaml");
+    for map in base["configMapGenerator"].as_array().unwrap() {
+        for file in map["files"].as_array().unwrap() {
+            text(&format!("observe/{}", file.as_str().unwrap()));
+        }
+    }
+}
+
+/// The rules of a kind, `record` or `alert`, with their names.
+pub(crate) fn rules(kind: &str) -> Vec<(String, Value)> {
+    let rules = yaml("observe/rules.yaml");
+    let groups = rules["groups"].as_array().unwrap().iter();
+    let all = groups.flat_map(|group| group["rules"].as_array().unwrap().clone());
+    all.filter_map(|rule| Some((rule[kind].as_str()?.to_owned(), rule.clone()))).collect()
+}
+
+/// Every expression of the dashboard.
+pub(crate) fn panels() -> Vec<String> {
+    let dashboard: Value = serde_json::from_str(&text("observe/dashboard.json")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
+    targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Every expression of the rules and of the dashboard.
+fn expressions() -> Vec<String> {
+    let all = [rules("record"), rules("alert")].concat().into_iter();
+    let rules = all.map(|(_, rule)| rule["expr"].as_str().unwrap().to_owned());
+    rules.chain(panels()).collect()
+}
+
+/// What an expression selects by a pattern of names: the positions and the counter.
+fn patterns(expression: &str) -> Vec<(Vec<&str>, &str)> {
+    let each = expression.split("{__name__=~\"damper_(").skip(1).map(|rest| {
+        let pattern = rest.split('"').next().unwrap();
+        let (positions, counter) = pattern.split_once(")_").unwrap();
+        (positions.split('|').collect(), counter)
+    });
+    each.collect()
+}
+
+#[test]
+fn what_is_watched_is_counted() {
+    let records: BTreeSet<String> = rules("record").into_iter().map(|one| one.0).collect();
+    let mut seen = BTreeSet::new();
+    let mut positions = BTreeSet::new();
+    for expression in expressions() {
+        let balance = |open: char, close: char| {
+            expression.matches(open).count() == expression.matches(close).count()
+        };
+        assert!(balance('(', ')') && balance('{', '}') && balance('[', ']'), "{expression}");
+        for (at, counter) in patterns(&expression) {
+            positions.extend(at.iter().map(|one| (*one).to_owned()));
+            let by_class = counter.strip_prefix("class_.+_").unwrap_or_default();
+            let per_class = PER_CLASS.iter().any(|(name, _)| *name == by_class);
+            let all = OVERALL.iter().any(|(name, _)| *name == counter) || MORE.contains(&counter);
+            let gauge = by_class == "amplification_permille";
+            assert!(per_class || all || gauge, "{counter}: {expression}");
+            seen.insert(by_class.to_owned());
+        }
+        let word = |c: char| c.is_ascii_alphanumeric() || "_:".contains(c);
+        for name in expression.split(|c: char| !word(c)) {
+            if name.starts_with("damper:") {
+                assert!(records.contains(name), "{name}: {expression}");
+            } else if let Some(rest) = name.strip_prefix("damper_").filter(|one| !one.is_empty()) {
+                assert!(MORE.contains(&rest), "{name}: {expression}");
+            } else if let Some(rest) = name.strip_prefix("envoy_cluster_upstream_rq_") {
+                assert!(CLUSTER.contains(&rest), "{name}: {expression}");
+                seen.insert(rest.to_owned());
+            }
+        }
+    }
+    // Amplification, denied retries by class, success after retry, the gauge; at a gateway, too.
+    for name in
+        ["attempts", "requests", "retries_denied_budget", "retry_success", "amplification_permille"]
+    {
+        assert!(seen.contains(name), "{name} is not watched");
+    }
+    assert_eq!(positions.into_iter().collect::<Vec<_>>(), ["edge", "inbound", "outbound"]);
+}
+
+#[test]
+fn alerts_say_what_to_do() {
+    let alerts = rules("alert");
+    assert!(alerts.len() >= 6);
+    for (_, alert) in alerts {
+        for key in ["summary", "description"] {
+            assert!(
+                alert["annotations"][key].as_str().is_some_and(|text| text.len() > 20),
+                "{alert}"
+            );
+        }
+        assert!(alert["labels"]["severity"].is_string() && alert["for"].is_string(), "{alert}");
+    }
+}

@@ -1,0 +1,201 @@
+//! What an export once left out, overwrote or did not say.
+
+use damper_config::effective::Versions;
+use damper_config::read_tree;
+use damper_export::{FORMATS, Options, Side, Written, compare, export, format};
+
+use crate::random;
+
+fn written(id: &str, text: &str, edges: &[(&str, &str)]) -> Written {
+    let edges = edges.iter().map(|(from, to)| ((*from).to_owned(), (*to).to_owned())).collect();
+    let options = Options { edges, numbers: false, plain: true, ..Options::default() };
+    export(&random::system(text), format::find(id).unwrap(), &options)
+}
+
+fn file<'w>(written: &'w Written, path: &str) -> &'w str {
+    &written.files.iter().find(|file| file.path == path).unwrap().text
+}
+
+const TWO_CALLERS: &str = "damper: 1\nservices: {web: {}, shop: {}, orders: {}}\nload: 1/s\nrequests: {a: {calls: [{web: [orders]}, {shop: [orders]}]}}\npolicies:\n  \"web -> orders\": {timeout: 1s, retry: {limit: 3}}\n  \"shop -> orders\": {timeout: 1s, retry: {limit: 0}}\n";
+
+/// An object that is for all callers has the policies of all, whatever was chosen.
+#[test]
+fn a_chosen_call_brings_the_other_callers_of_its_callee() {
+    for id in ["istio", "linkerd", "gateway-api"] {
+        let some = written(id, TWO_CALLERS, &[("web", "orders")]);
+        let all = written(id, TWO_CALLERS, &[]);
+        assert_eq!(file(&some, "orders.yaml"), file(&all, "orders.yaml"), "{id}");
+        let said = some.notes.iter().any(|note| note.starts_with("shop -> orders is written, too"));
+        assert!(said, "{id}: {:?}", some.notes);
+        assert!(!some.files.iter().any(|file| file.path == "web.yaml"), "{id}");
+    }
+    let envoy = written("envoy", TWO_CALLERS, &[("web", "orders")]);
+    assert_eq!(envoy.files.len(), 1);
+}
+
+/// Two names of one service: the stricter policy is written, and the other is said to be lost.
+#[test]
+fn two_names_of_one_service_get_the_least() {
+    let text = "damper: 1\nservices: {web: {}, orders: {}}\ncaches: {stock: {store: orders, hit_rate: 50%, hot_keys: 10}}\nload: 1/s\nrequests: {a: {calls: [{web: [stock, orders]}]}}\npolicies:\n  \"web -> stock\": {retry: {limit: 5}}\n  \"web -> orders\": {retry: {limit: 1}}\n";
+    let written = written("envoy", text, &[]);
+    let web = file(&written, "web.yaml");
+    assert!(web.contains("num_retries: 1") && !web.contains("num_retries: 5"), "{web}");
+    let loss = written.losses.iter().find(|loss| loss.field == "limit").unwrap();
+    assert_eq!((loss.side, loss.at.as_str()), (Side::Fewer, "web -> orders"));
+    assert_eq!((loss.asked.as_str(), loss.written.as_str()), ("limits [5]", "limits [1]"));
+    let limits = |at: usize| written.policies[at].retry.limits.max();
+    assert_eq!((limits(1), limits(2)), (1, 1));
+}
+
+/// A bucket that holds more than was asked for is said to.
+#[test]
+fn a_raised_burst_is_a_loss() {
+    let text = |burst: u32| {
+        format!(
+            "damper: 1\nservices: {{web: {{rate_limit: {{rate: 500/s, burst: {burst}}}}}}}\nload: 1/s\nrequests: {{a: {{calls: [web]}}}}\n"
+        )
+    };
+    let wider = |burst: u32| {
+        let written = written("envoy", &text(burst), &[]);
+        let mut losses = written.losses.iter();
+        losses.any(|loss| loss.field == "rate_limit" && loss.side == Side::Wider)
+    };
+    assert!(wider(5) && !wider(25));
+}
+
+/// Breakers do nothing beside a ServiceProfile, and only what is asked for is a failure in it.
+#[test]
+fn a_service_profile_retries_nothing_more_and_has_no_breaker() {
+    let text = "damper: 1\nservices: {web: {}, orders: {}}\nload: 1/s\nrequests: {a: {calls: [{web: [orders]}]}}\npolicies:\n  \"web -> orders\": {breaker: breaker-consecutive, retry: {limit: 100, on: [rejected, shed], budget: {kind: linkerd, percent: 20%}}}\n";
+    let written = written("linkerd", text, &[]);
+    let orders = file(&written, "orders.yaml");
+    assert!(orders.contains("ServiceProfile") && !orders.contains("failure-accrual"), "{orders}");
+    let row = |text: &str| orders.lines().position(|row| row.contains(text)).unwrap();
+    assert!(row("min: 503") < row("min: 500"), "{orders}");
+    assert_eq!(orders.matches("isFailure: false").count(), 1, "{orders}");
+    let lost = |field: &str| written.losses.iter().any(|loss| loss.field == field);
+    assert!(lost("breaker") && lost("limit"));
+}
+
+/// A call that nobody speaks of has no timeout, and one that the system does not have is one more.
+#[test]
+fn what_no_file_says_and_what_no_system_has_are_differences() {
+    let system = random::system(
+        "damper: 1\nservices: {web: {}, orders: {}}\nload: 1/s\nrequests: {a: {calls: [web, orders]}}\npolicies:\n  web: {timeout: 1s}\n",
+    );
+    let compared = |text: &str| {
+        let readings = read_tree(&[("a.yaml".to_owned(), text.to_owned())]);
+        compare(&system, &readings, Versions::default(), "x-damper-class")
+    };
+    let nothing = compared("a: 1\n");
+    let web = nothing.calls.iter().find(|call| call.call == "client -> web").unwrap();
+    assert_eq!((web.known, web.differs.len(), web.differs[0].asked.as_str()), (false, 1, "1s"));
+    assert!(nothing.differs());
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: orders}\nspec: {selector: {app: orders}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {metadata: {labels: {app: web}}, spec: {containers: [{name: a, env: [{name: O, value: 'http://orders:80'}]}]}}}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {istio-injection: enabled}}\n";
+    let more = compared(service);
+    assert_eq!(more.unknown, ["web -> orders"]);
+    let alone = damper_export::Comparison { calls: Vec::new(), unknown: more.unknown };
+    assert!(alone.differs());
+}
+
+/// What would be overwritten is not written at all.
+#[test]
+fn a_name_that_would_stand_twice_is_refused() {
+    let system = |services: &str, calls: &str| {
+        format!(
+            "damper: 1\nclasses: [high, low]\nservices: {{{services}}}\nload: {{high: 1/s, low: 1/s}}\nrequests: {{a: {{calls: [{calls}]}}}}\npolicies:\n  default: {{timeout: 1s, retry: {{limit: {{high: 2, low: 0}}, budget: token-bucket}}}}\n"
+        )
+    };
+    let dashes = system("a: {}, a-b: {}, c: {}, b-c: {}", "{a-b: [c]}, {a: [b-c]}");
+    let filter = system("web: {}, web-filter: {}", "{web: [web-filter]}");
+    let class = system("web: {}, orders: {}, orders-high: {}", "{web: [orders, orders-high]}");
+    let outside = system("web: {}, web-client: {}", "web, {web: [web-client]}");
+    for (id, text, name) in [
+        ("grpc", &dashes, "a-b-c.json"),
+        ("istio", &filter, "web-filter.yaml"),
+        ("linkerd", &class, "HTTPRoute orders-high"),
+        ("nginx", &class, "upstream web-orders-high"),
+        ("haproxy", &class, "backend web-orders-high"),
+        ("resilience4j", &class, "instance orders-high"),
+        ("istio", &outside, "VirtualService web-client"),
+        ("gateway-api", &outside, "HTTPRoute web-client"),
+    ] {
+        let options = Options { numbers: false, ..Options::default() };
+        let written = export(&random::system(text), format::find(id).unwrap(), &options);
+        assert!(written.files.is_empty(), "{id}");
+        assert_eq!(written.collisions.len(), 1, "{id}: {:?}", written.collisions);
+        assert!(written.collisions[0].starts_with(name), "{id}: {:?}", written.collisions);
+    }
+    for format in FORMATS {
+        let shop = random::system(include_str!("../systems/shop.yaml"));
+        let options = Options { numbers: false, ..Options::default() };
+        assert!(export(&shop, format, &options).collisions.is_empty(), "{}", format.id);
+    }
+}
+
+/// What Envoy 1.40 said of itself beside the client of `shop.yaml`, without the list of its extensions:
+/// it is read as the file that it was started with.
+#[test]
+fn a_stored_dump_is_what_was_written() {
+    let system = random::system(include_str!("../systems/shop.yaml"));
+    let dump = include_str!("../systems/config_dump.json").to_owned();
+    let differs = |dump: &str, system: &damper_system::System| {
+        let readings = read_tree(&[("dump.json".to_owned(), dump.to_owned())]);
+        let comparison = compare(system, &readings, Versions::default(), "x-damper-class");
+        let call = comparison.calls.into_iter().find(|call| call.call == "client -> web").unwrap();
+        assert!(call.known);
+        call.differs
+    };
+    let options = Options { numbers: false, plain: true, ..Options::default() };
+    let written = export(&system, format::find("envoy").unwrap(), &options);
+    let as_written = crate::round_trip::with(&system, &written.policies);
+    assert_eq!(differs(&dump, &as_written), []);
+    let more = differs(&dump.replace("\"num_retries\": 2", "\"num_retries\": 4"), &system);
+    let first = more.iter().find(|one| one.field == "attempts").unwrap();
+    assert_eq!((first.class.as_deref(), &*first.asked, &*first.runs), (Some("high"), "3", "5"));
+}
+
+/// Who forgot `shed` beside `rejected` learns that it brings 503 back.
+#[test]
+fn what_brings_503_back_is_said() {
+    let text = |on: &str| {
+        format!(
+            "damper: 1\nservices: {{web: {{}}}}\nload: 1/s\nrequests: {{a: {{calls: [web]}}}}\npolicies:\n  web: {{retry: {{limit: 1, on: [{on}]}}}}\n"
+        )
+    };
+    for format in ["envoy", "istio", "nginx"] {
+        let half = written(format, &text("rejected"), &[]);
+        let loss = half.losses.iter().find(|loss| loss.field == "on").unwrap();
+        assert!(loss.why.contains("503 can also be `shed`"), "{format}: {}", loss.why);
+        assert!(loss.why.contains("with `shed` in `on` it is retried"), "{format}: {}", loss.why);
+        let whole = written(format, &text("rejected, shed"), &[]);
+        let mut left = whole.losses.iter().filter(|loss| loss.field == "on");
+        assert!(!left.any(|loss| loss.why.contains("503")), "{format}");
+    }
+}
+
+/// Where the closed forms know a difference a loss has it in numbers, and where they do not, it says
+/// why.
+#[test]
+fn a_loss_has_numbers_or_says_why_not() {
+    let text = "damper: 1\nservices: {web: {workers: 4, service_time: 5ms, pushback: PUSH, admission: dagor}}\nload: 1/s\nrequests: {a: {calls: [web]}}\npolicies:\n  web: {timeout: 100ms, deadline: {total: 1s, travels: true}, breaker: breaker, throttle: google-adaptive, retry: {limit: 2, needs: 5ms, on: [rejected, shed]}}\n";
+    let losses = |push: &str| {
+        let system = random::system(&text.replace("PUSH", push));
+        let options = Options { plain: true, ..Options::default() };
+        export(&system, format::find("nginx").unwrap(), &options).losses
+    };
+    for push in ["2s", "stop"] {
+        let all = losses(push);
+        for field in ["breaker", "throttle", "needs", "pushback", "admission"] {
+            let loss = all.iter().find(|loss| loss.field == field);
+            let loss = loss.unwrap_or_else(|| panic!("{field}: {all:#?}"));
+            let number = loss.meaning.and_then(|meaning| meaning.words());
+            assert!(number.is_some() || loss.unmeasured.is_some(), "{loss:?}");
+            let text = loss.sentence();
+            assert!(text.contains("no number: ") || text.contains(" -> "), "{text}");
+        }
+    }
+    // Who is turned away by a status does not come back: fewer attempts, which is a number.
+    let stop = losses("stop").into_iter().find(|loss| loss.field == "pushback").unwrap();
+    assert_eq!(stop.meaning.unwrap().worst, [3.0, 1.0]);
+}
