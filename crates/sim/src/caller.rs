@@ -6,6 +6,7 @@ use damper_control::{
 
 use crate::calendar::NO_TIMER;
 use crate::lanes::{Link, NO_LANE};
+use crate::observe::Happened;
 use crate::plan::{NEVER, Route};
 use crate::server::{Door, NO_LIST, TurnedAway};
 use crate::slab::NONE;
@@ -53,10 +54,16 @@ impl World<'_> {
         }
     }
 
-    fn start_call(&mut self, parent: u32, node: u32) {
+    pub(crate) fn start_call(&mut self, parent: u32, node: u32) {
         let p = &mut self.attempts[parent];
         p.pending += 1;
-        let (class, flow, inherited, head) = (p.class, p.flow, p.deadline, p.calls);
+        let (mut class, flow, inherited, head) = (p.class, p.flow, p.deadline, p.calls);
+        if self.plan.lends
+            && let Some(s) =
+                self.plan.services.get(self.plan.nodes[p.node as usize].service as usize)
+        {
+            class = s.calls_as.unwrap_or(class);
+        }
         let n = &self.plan.nodes[node as usize];
         let own = self.now.saturating_add(self.plan.edges[n.edge as usize].deadline);
         let call = self.calls.insert(Call {
@@ -83,6 +90,7 @@ impl World<'_> {
             }
             self.attempts[parent].calls = call;
         }
+        self.watch.see(self.now, Happened::Called { call, parent, service: n.service });
         self.ready.push(Ready::Send(call));
     }
 
@@ -94,6 +102,9 @@ impl World<'_> {
     /// Sends one attempt; whether the next is due at this very instant.
     fn send_one(&mut self, call: u32) -> bool {
         let plan = self.plan;
+        if plan.fails_over {
+            self.choose_region(call);
+        }
         let c = &self.calls[call];
         let node = &plan.nodes[c.node as usize];
         let edge = &plan.edges[node.edge as usize];
@@ -136,6 +147,7 @@ impl World<'_> {
             Ok(door) => door,
             Err(TurnedAway { outcome, station }) => {
                 // Refused at the door: no attempt, no timer.
+                self.watch.see(self.now, Happened::Sent { call, attempt: None });
                 if plan.listens {
                     self.listen(call, station);
                 }
@@ -168,6 +180,7 @@ impl World<'_> {
             ..Attempt::new(call, at)
         });
         self.calls[call].attempt = attempt;
+        self.watch.see(self.now, Happened::Sent { call, attempt: Some(attempt) });
         if let Route::ReadThrough(cache, fetch) = node.through {
             self.wait_for_fetch(attempt, cache, fetch);
         } else if latency > 0 {
@@ -217,6 +230,7 @@ impl World<'_> {
     }
 
     pub(crate) fn settle(&mut self, call: u32, outcome: Outcome) {
+        self.watch.see(self.now, Happened::Ended { call, outcome });
         let c = &self.calls[call];
         let edge = self.plan.nodes[c.node as usize].edge as usize;
         let failure = Failure::new(c.class, outcome).pushed_back(self.pushback(call, outcome));
@@ -226,6 +240,9 @@ impl World<'_> {
         self.budgets[edge].settle(Nanos(self.now), ended, outcome, retryable, rng);
         if self.calls[call].passes != NONE {
             self.settle_passes(call, outcome);
+        }
+        if self.plan.fails_over {
+            self.count_end(call, outcome);
         }
     }
 
@@ -297,6 +314,8 @@ impl World<'_> {
             let edge = self.plan.nodes[c.node as usize].edge as usize;
             let own = self.now.saturating_add(self.plan.edges[edge].deadline);
             c.deadline = own.min(self.attempts[parent].deadline);
+            let service = self.plan.nodes[c.node as usize].service;
+            self.watch.see(self.now, Happened::Called { call, parent, service });
             self.ready.push(Ready::Send(call));
             return;
         }

@@ -2,6 +2,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod arrivals;
+mod attempt;
 mod cache;
 mod calendar;
 mod caller;
@@ -12,7 +13,9 @@ mod gates;
 mod guard;
 mod judge;
 mod lanes;
+mod mechanisms;
 mod memory;
+mod observe;
 mod plan;
 mod requests;
 mod rng;
@@ -31,6 +34,11 @@ pub use experiment::{
 };
 pub use floor::calls_per_execution;
 pub use judge::{State, Verdict};
+pub use mechanisms::MechanismCounts;
+#[cfg(feature = "observe")]
+pub use observe::{Happened, Observer};
 pub use plan::Plan;
+#[cfg(feature = "observe")]
+pub use run::run_observed;
 pub use run::{Conditions, Ending, Open, Outcome, run};
 pub use stats::{ClassStats, EdgeStats, Point, Series, ServicePoint, ServiceStats};

@@ -3,13 +3,13 @@
 use damper_control::entry::Unit;
 use damper_control::lever::Action;
 use damper_control::registry;
-use damper_system::model::{Pull, Spec};
+use damper_system::model::{Mechanisms, Pull, Spec};
 
 use crate::plan::Plan;
 
 impl Plan {
-    /// The longest window, wait or period of any control, and the end of the last pull of a
-    /// lever, in nanoseconds. Until then a system may stand still that heals later.
+    /// The longest window, wait or period of any control or mechanism, and the end of the last
+    /// pull of a lever, in nanoseconds. Until then a system may stand still that heals later.
     pub(crate) fn memory(&self) -> u64 {
         let policies = self.system.policies.edges.iter().map(|e| &e.policy);
         let callers = policies.map(|p| {
@@ -23,7 +23,10 @@ impl Plan {
         });
         let pulls = self.system.services.iter().flat_map(|s| &s.lever).map(end);
         let seconds = callers.chain(services).fold(0.0, f64::max);
-        damper_control::Nanos::from_secs_f64(seconds).0.max(pulls.max().unwrap_or(0))
+        let mechanisms = self.system.services.iter().map(|s| &s.mechanisms);
+        let own = mechanisms.flat_map(spans).max().unwrap_or(0);
+        let controls = damper_control::Nanos::from_secs_f64(seconds).0;
+        controls.max(pulls.max().unwrap_or(0)).max(own)
     }
 }
 
@@ -41,4 +44,19 @@ fn end(pull: &Pull) -> u64 {
         _ => 0,
     };
     pull.after.0.saturating_add(over)
+}
+
+/// How long mechanisms let an instance or a service wait before something changes.
+fn spans(m: &Mechanisms) -> [u64; 6] {
+    [
+        m.health.map_or(0, |h| {
+            let checks = h.interval.0.saturating_mul(u64::from(h.healthy.max(h.unhealthy)));
+            checks.saturating_add(h.removed_for.0)
+        }),
+        m.autoscale.map_or(0, |a| a.interval.0.saturating_add(a.provision.0)),
+        m.start.map_or(0, |s| s.takes.0.saturating_add(s.cold_for.0).saturating_add(s.again.0)),
+        m.lease.map_or(0, |l| l.lasts.0),
+        m.election.map_or(0, |e| e.takes.0.saturating_add(e.timeout.0)),
+        m.failover.map_or(0, |f| f.window.0.saturating_add(f.back_after.0)),
+    ]
 }

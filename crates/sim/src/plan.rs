@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use damper_control::admission::AdmissionRule as _;
-use damper_control::queue::{DropRule, Keep, Order, QueueOrder as _};
-use damper_control::{Budget, Nanos, Pushback, Retry, RetryBudget as _};
+use damper_control::queue::{DropRule, Order, QueueOrder as _};
+use damper_control::{Budget, Nanos, Pushback, Retry};
 use damper_system::model::{
     CacheMode, Call, Caller, Fill, OnAbandon, Policy, Service, ServiceId, Step, System, Target,
     Work,
@@ -43,6 +43,12 @@ pub struct Plan {
     pub(crate) cancels: bool,
     /// Whether some caller listens to what callees say about themselves.
     pub(crate) listens: bool,
+    /// By instance: its service.
+    pub(crate) service_of: Vec<u32>,
+    /// Whether some service has a pool of connections; fails over; calls in another class.
+    pub(crate) pools: bool,
+    pub(crate) fails_over: bool,
+    pub(crate) lends: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -70,6 +76,15 @@ pub(crate) struct ServicePlan {
     pub(crate) blocking: bool,
     /// Whether it has a capacity at all.
     pub(crate) limited: bool,
+    /// Whether its instances can differ.
+    pub(crate) fleet: bool,
+    /// Roots of the calls that an instance makes for itself, and the node of its error log;
+    /// `NONE`: it makes none.
+    pub(crate) start_root: u32,
+    pub(crate) lease_root: u32,
+    pub(crate) log_node: u32,
+    /// The class of its calls, whatever it works on.
+    pub(crate) calls_as: Option<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -97,14 +112,12 @@ pub(crate) struct EdgePlan {
 impl EdgePlan {
     /// `said`: what the callee says to those it turns away.
     fn new(policy: &Policy, said: Option<Pushback>, lane: u8) -> Self {
-        let retry = policy.retry.clone();
-        let retry = if policy.idempotent { retry } else { retry.for_unsafe_calls() };
         let gates = EdgeGates::new(policy);
         Self {
             timeout: policy.timeout.map_or(NEVER, |t| t.0),
             deadline: policy.deadline.unwrap_or(Nanos::MAX).0,
             travels: policy.deadline_travels,
-            retry,
+            retry: policy.narrowed_retry(),
             budget: policy.budget.initial.clone(),
             gated: gates.any(),
             gates,
@@ -126,6 +139,8 @@ pub(crate) enum Route {
     ReadThrough(u32, u32),
     /// The fetch of this cache: not a call, but what makes one.
     Fetch(u32),
+    /// What an instance does for itself: not a call, but what makes one.
+    Chore,
 }
 
 /// A place in a call tree.
@@ -141,6 +156,9 @@ pub(crate) struct Node {
     pub(crate) steps: (u32, u32),
     /// What comes next is drawn from the routing matrix instead.
     pub(crate) routed: bool,
+    /// The same place at the service that takes over, and back; `NONE`: there is none.
+    pub(crate) away: u32,
+    pub(crate) home: u32,
 }
 
 impl Node {
@@ -153,6 +171,8 @@ impl Node {
             chance: 1.0,
             steps,
             routed: false,
+            away: NONE,
+            home: NONE,
         }
     }
 }
@@ -180,6 +200,7 @@ impl Plan {
             }
             Work::Routes(routes) => builder.routes(routes),
         }
+        builder.mechanisms();
         let mut plan = builder.plan;
         for (edge, (caller, _)) in plan.ends.iter().enumerate() {
             if let Caller::Service(s) = caller {
@@ -241,16 +262,28 @@ impl Plan {
 
     fn empty(system: &System) -> Self {
         let mut first_station = 0;
-        let tells = system.policies.edges.iter().any(|e| e.policy.budget.initial.listens());
+        let tells = system.listens();
         let thresholds = system.services.iter().filter_map(|s| s.admission.as_ref());
         let listens = tells || thresholds.into_iter().any(|a| a.initial.threshold().is_some());
-        let services = system.services.iter().map(|s| {
-            let plan = service_plan(s, first_station, tells);
+        let mut service_of = Vec::new();
+        let services = system.services.iter().enumerate().map(|(i, s)| {
+            let restarted = system.restarts(ServiceId(i as u32));
+            let plan = ServicePlan {
+                fleet: s.mechanisms.moves_instances() || restarted,
+                ..service_plan(s, first_station, tells)
+            };
             first_station += plan.instances;
+            service_of.extend(std::iter::repeat_n(i as u32, plan.instances as usize));
             plan
         });
+        let services = services.collect();
+        let mechanisms = || system.services.iter().map(|s| &s.mechanisms);
         Self {
-            services: services.collect(),
+            services,
+            service_of,
+            pools: mechanisms().any(|m| m.pool.is_some()),
+            fails_over: mechanisms().any(|m| m.failover.is_some()),
+            lends: mechanisms().any(|m| m.calls_as.is_some()),
             caches: system
                 .caches
                 .iter()
@@ -276,16 +309,16 @@ impl Plan {
 }
 
 fn service_plan(s: &Service, first_station: u32, tells: bool) -> ServicePlan {
-    let order = order(s);
+    let order = s.order_with_shares();
     let guard = Guard::new(s, tells);
     ServicePlan {
         workers: s.workers.unwrap_or(u32::MAX),
-        instances: s.instances.max(1),
+        instances: s.most_instances().max(1),
         first_station,
         queue: s.queue.unwrap_or(u32::MAX),
         holds_back: order.holds_back(),
         order,
-        rule: s.drop.as_ref().map_or(DropRule::Keep(Keep), |d| d.initial.clone()),
+        rule: s.drop_rule(),
         guarded: guard.is_some(),
         guard,
         levers: !s.lever.is_empty(),
@@ -297,16 +330,11 @@ fn service_plan(s: &Service, first_station: u32, tells: bool) -> ServicePlan {
         on_abandon: s.on_abandon,
         blocking: s.blocking,
         limited: s.workers.is_some() || s.rate_limit.is_some(),
-    }
-}
-
-/// The order of a service; where it has a level for each class, with the shares of these.
-fn order(s: &Service) -> Order {
-    match (&s.order.initial, &s.shares) {
-        (Order::Apf(apf), Some(shares)) => {
-            apf.with_shares(shares).map_or_else(|| s.order.initial.clone(), Into::into)
-        }
-        (order, _) => order.clone(),
+        fleet: false,
+        start_root: NONE,
+        lease_root: NONE,
+        log_node: NONE,
+        calls_as: s.mechanisms.calls_as,
     }
 }
 
@@ -387,7 +415,53 @@ impl Builder<'_> {
             node.steps = below;
             node.through = through;
         }
+        for node in first..end {
+            self.elsewhere(node);
+        }
         (first, end)
+    }
+
+    /// The same call at the service that takes over when its own fails.
+    fn elsewhere(&mut self, home: u32) {
+        let node = &self.plan.nodes[home as usize];
+        let service = self.system.services.get(node.service as usize);
+        let Some(failover) = service.and_then(|s| s.mechanisms.failover) else {
+            return;
+        };
+        let away = Node { service: failover.to.0, home, ..node.clone() };
+        self.plan.nodes[home as usize].away = self.plan.nodes.len() as u32;
+        self.plan.nodes.push(away);
+    }
+
+    /// The calls that instances make for themselves.
+    fn mechanisms(&mut self) {
+        for (s, service) in self.system.services.iter().enumerate() {
+            let caller = Caller::Service(ServiceId(s as u32));
+            let m = &service.mechanisms;
+            if let Some((to, _)) = m.start.and_then(|s| s.calls) {
+                self.plan.services[s].start_root = self.chore(caller, to);
+            }
+            if let Some(lease) = m.lease {
+                self.plan.services[s].lease_root = self.chore(caller, lease.from);
+            }
+            if let Some(log) = m.error_log {
+                self.plan.services[s].log_node = self.own_call(caller, log.to, log.lines);
+            }
+        }
+    }
+
+    fn own_call(&mut self, caller: Caller, to: ServiceId, times: u32) -> u32 {
+        let edge = self.edge(caller, Target::Service(to));
+        self.plan.nodes.push(Node { service: to.0, edge, times, ..Node::root((0, 0)) });
+        self.plan.nodes.len() as u32 - 1
+    }
+
+    fn chore(&mut self, caller: Caller, to: ServiceId) -> u32 {
+        let call = self.own_call(caller, to, 1);
+        let step = self.plan.steps.len() as u32;
+        self.plan.steps.push((call, call + 1));
+        self.plan.nodes.push(Node { through: Route::Chore, ..Node::root((step, step + 1)) });
+        self.plan.nodes.len() as u32 - 1
     }
 
     fn through(&mut self, target: Target, server: ServiceId, below: (u32, u32)) -> Route {
@@ -444,6 +518,7 @@ impl Builder<'_> {
         let edge = self.edge(caller, Target::Service(to));
         let node = self.plan.nodes.len() as u32;
         self.plan.nodes.push(Node { service: to.0, edge, routed: true, ..Node::root((0, 0)) });
+        self.elsewhere(node);
         known.insert((caller, to), node);
         node
     }

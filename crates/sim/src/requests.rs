@@ -2,6 +2,7 @@
 
 use damper_control::Outcome;
 
+use crate::observe::Happened;
 use crate::slab::NONE;
 use crate::world::{Attempt, World, draw};
 
@@ -26,12 +27,14 @@ impl World<'_> {
             since: self.now,
             ..Attempt::new(NONE, node)
         });
+        self.watch.see(self.now, Happened::Request { attempt: request, root: node });
         self.next_step(request);
     }
 
     /// The request behind a root attempt has ended.
     pub(crate) fn request_ended(&mut self, request: u32, cause: Outcome) {
         let Attempt { class, since, .. } = self.attempts[request];
+        self.watch.see(self.now, Happened::RequestEnded { attempt: request, outcome: cause });
         self.attempts.free(request);
         let class = usize::from(class);
         let latency = self.now - since;

@@ -6,6 +6,7 @@ use damper_control::Budget;
 use damper_control::queue::Order;
 
 use crate::judge::{Judge, Question, Verdict};
+use crate::observe::Watch;
 use crate::plan::{NEVER, Plan};
 use crate::stats::{ClassStats, EdgeStats, Series, ServiceStats};
 use crate::world::World;
@@ -147,6 +148,30 @@ pub struct Open {
 /// replication, and on nothing else, unless `stop` is raised.
 #[must_use]
 pub fn run(plan: &Plan, conditions: &Conditions, replication: u32, stop: &AtomicBool) -> Outcome {
+    watched(plan, conditions, replication, stop, Watch::default())
+}
+
+/// The same, with somebody who watches. What is watched goes as it would otherwise.
+#[cfg(feature = "observe")]
+#[must_use]
+pub fn run_observed<'a>(
+    plan: &'a Plan,
+    conditions: &'a Conditions,
+    replication: u32,
+    stop: &AtomicBool,
+    observer: &'a mut dyn crate::observe::Observer,
+) -> Outcome {
+    let watch = Watch { observer: Some(observer), ..Watch::default() };
+    watched(plan, conditions, replication, stop, watch)
+}
+
+fn watched<'a>(
+    plan: &'a Plan,
+    conditions: &'a Conditions,
+    replication: u32,
+    stop: &AtomicBool,
+    watch: Watch<'a>,
+) -> Outcome {
     let experiment = &plan.system().experiment;
     let mut judge = Judge::new(Question {
         interval: experiment.interval.0.max(1),
@@ -163,6 +188,7 @@ pub fn run(plan: &Plan, conditions: &Conditions, replication: u32, stop: &Atomic
         may_fail: conditions.may_fail,
     });
     let mut world = World::new(plan, conditions, replication);
+    world.watch = watch;
     let ending = world.run(&mut judge, stop);
     world.close();
     let served = judge.served();

@@ -6,6 +6,7 @@ use damper_control::{Nanos, Outcome, Who};
 use damper_system::model::{Balance, OnAbandon};
 
 use crate::calendar::NO_TIMER;
+use crate::observe::Happened;
 use crate::plan::{NEVER, Route};
 use crate::slab::NONE;
 use crate::stats::record;
@@ -109,6 +110,19 @@ impl World<'_> {
             return Err(TurnedAway { outcome: Outcome::Shed, station: NONE });
         }
         let station = self.choose(s);
+        if station == NONE {
+            return Err(TurnedAway { outcome: Outcome::Rejected, station });
+        }
+        let place = self.place_at(s, station, who);
+        if place.is_err() && self.plan.pools {
+            self.give_back(s, station, false);
+        }
+        place
+    }
+
+    fn place_at(&mut self, s: usize, station: u32, who: Who) -> Result<Door, TurnedAway> {
+        let plan = &self.plan.services[s];
+        let now = Nanos(self.now);
         let guard = if plan.guarded {
             let asked = self.ask_guard(s, station, who);
             asked.map_err(|outcome| TurnedAway { outcome, station })?
@@ -160,6 +174,9 @@ impl World<'_> {
     fn choose(&mut self, s: usize) -> u32 {
         let service = &self.plan.services[s];
         let (first, n) = (service.first_station, service.instances);
+        if service.fleet {
+            return self.choose_in_rotation(s);
+        }
         if n == 1 {
             return first;
         }
@@ -313,6 +330,15 @@ impl World<'_> {
         }
     }
 
+    /// An attempt that waits loses its instance.
+    pub(crate) fn lose(&mut self, attempt: u32, s: usize) {
+        let a = &self.attempts[attempt];
+        let (station, list) = (a.station, usize::from(a.list));
+        self.dequeue(attempt);
+        self.stations[station as usize].order.left(Nanos(self.now), list);
+        self.refuse_queued(attempt, s, Outcome::Failed);
+    }
+
     /// An attempt leaves the queue for good before its work was done.
     fn drop_attempt(&mut self, attempt: u32, s: usize) {
         if self.measuring {
@@ -329,9 +355,14 @@ impl World<'_> {
 
     /// An attempt is no more. `outcome`: how it ended, as its service knows it.
     fn free_attempt(&mut self, attempt: u32, outcome: Option<Outcome>) {
+        self.watch.see(self.now, Happened::Left { attempt, outcome });
         let a = &self.attempts[attempt];
-        if a.guard != NONE {
-            let (guard, station, who) = (a.guard, a.station, a.who());
+        let (guard, station, who, orphan) = (a.guard, a.station, a.who(), a.orphan);
+        if self.plan.pools {
+            let s = self.plan.nodes[a.node as usize].service as usize;
+            self.give_back(s, station, orphan);
+        }
+        if guard != NONE {
             self.guard_ended(guard, station, who, outcome);
         }
         self.attempts.free(attempt);
@@ -356,17 +387,22 @@ impl World<'_> {
         let fails = self.service_stream.chance(state.failure);
         let contention = plan.system.services[s].contention;
         let crowd = 1.0 + contention.alpha * others + contention.beta * others * (others + 1.0);
-        let factor = state.slowdown * crowd * if fails { service.error_cost } else { 1.0 };
+        let cold = if service.fleet { self.coldness(s, station) } else { 1.0 };
+        let factor = state.slowdown * crowd * cold * if fails { service.error_cost } else { 1.0 };
         if factor != 1.0 {
             work = (work as f64 * factor) as u64;
         }
         let a = &mut self.attempts[attempt];
         (a.stage, a.work, a.fails) = (Stage::Working, work, fails);
+        let mut until = NEVER;
         if work == 0 && service.time.is_zero() {
             self.ready.push(Ready::Worked(attempt));
         } else {
-            let at = self.now.saturating_add(work);
-            self.attempts[attempt].timer = self.calendar.push_timer(at, Event::Worked(attempt));
+            until = self.now.saturating_add(work);
+            self.attempts[attempt].timer = self.calendar.push_timer(until, Event::Worked(attempt));
+        }
+        if service.fleet {
+            self.fleet_took(s, station, attempt, until);
         }
     }
 
@@ -379,6 +415,9 @@ impl World<'_> {
         let (orphan, fails, station) = (a.orphan, a.fails, a.station);
         let work = if service.time.is_zero() { 1.0 } else { a.work as f64 };
         a.stage = Stage::Calling;
+        if service.fleet {
+            self.fleet_worked(station, attempt);
+        }
         let wasted = if orphan { work } else { 0.0 };
         if self.measuring {
             let stats = &mut self.service_stats[s];
@@ -424,12 +463,17 @@ impl World<'_> {
         if node.service == NONE {
             match node.through {
                 Route::Fetch(cache) => self.fetched(attempt, cache, cause),
+                Route::Chore => self.chore_ended(attempt, cause),
                 _ => self.request_ended(attempt, cause),
             }
             return;
         }
         let (call, fails, s, key) = (a.call, a.fails, node.service as usize, a.key);
-        let service = &self.plan.services[s];
+        let (station, plan) = (a.station, self.plan);
+        let service = &plan.services[s];
+        if service.log_node != NONE && self.logs(attempt, s, cause) {
+            return;
+        }
         let outcome = match cause {
             Outcome::Success => Outcome::Success,
             _ if fails => Outcome::Failed,
@@ -446,7 +490,7 @@ impl World<'_> {
         }
         self.point.replies += u64::from(service.limited);
         if service.blocking {
-            self.release(attempt, a.station, service.limited);
+            self.release(attempt, station, service.limited);
         }
         if let Route::LookAside(cache) = node.through
             && outcome == Outcome::Success
@@ -454,7 +498,6 @@ impl World<'_> {
             let in_time = call != NONE;
             self.fill(cache as usize, key, in_time);
         }
-        let station = self.attempts[attempt].station;
         self.free_attempt(attempt, Some(outcome));
         if call != NONE {
             if self.plan.listens {
@@ -526,6 +569,9 @@ impl World<'_> {
                     self.ready.retain(|r| !matches!(r, Ready::Worked(a) if *a == attempt));
                 } else {
                     self.calendar.cancel(timer);
+                }
+                if service.fleet {
+                    self.fleet_worked(station, attempt);
                 }
                 self.release(attempt, station, service.limited);
             }

@@ -4,6 +4,8 @@
 use damper_control::Outcome;
 use hdrhistogram::Histogram;
 
+use crate::mechanisms::MechanismCounts;
+
 /// How the requests of one class ended.
 #[derive(Clone, Debug)]
 pub struct ClassStats {
@@ -50,10 +52,15 @@ pub struct ServiceStats {
     pub wasted: f64,
     /// Time integral of busy workers, in worker-nanoseconds.
     pub busy: f64,
+    /// Time integral of the instances that were there, in instance-nanoseconds; 0: all were, all
+    /// the time.
+    pub there: f64,
     /// Time in the queue, in microseconds, of what left it.
     pub queue_delay_us: Histogram<u64>,
     /// Longest queue, over all instances.
     pub queue_max: u32,
+    /// What mechanisms of its instances did.
+    pub mechanisms: MechanismCounts,
 }
 
 /// What went over one edge.
@@ -248,8 +255,10 @@ impl ServiceStats {
             work: 0.0,
             wasted: 0.0,
             busy: 0.0,
+            there: 0.0,
             queue_delay_us: histogram(),
             queue_max: 0,
+            mechanisms: MechanismCounts::default(),
         }
     }
 
@@ -270,7 +279,9 @@ impl ServiceStats {
         self.work += other.work;
         self.wasted += other.wasted;
         self.busy += other.busy;
+        self.there += other.there;
         self.queue_max = self.queue_max.max(other.queue_max);
+        self.mechanisms.absorb(&other.mechanisms);
         let _ = self.queue_delay_us.add(&other.queue_delay_us);
     }
 }

@@ -6,6 +6,7 @@
 use damper_system::model::{ActionKind, ServiceId, Spike};
 
 use crate::arrivals::ArrivalProcess;
+use crate::mechanisms::Due;
 use crate::plan::Plan;
 use crate::run::Conditions;
 use crate::world::{Event, World};
@@ -65,10 +66,29 @@ impl World<'_> {
                     self.caches[cache.0 as usize].flush();
                 }
             }
+            if let ActionKind::Restart { services, gap } = &trigger.actions[*i].kind
+                && *start == now
+            {
+                self.restart_all(services, gap.0);
+            }
         }
         self.set_spikes(&active);
         for s in 0..self.services.len() {
             self.set_service(s, &active);
+        }
+    }
+
+    /// Those that are there when it begins, one after the other.
+    fn restart_all(&mut self, services: &[ServiceId], gap: u64) {
+        for s in services {
+            let s = s.0 as usize;
+            let plan = &self.plan.services[s];
+            let there = (0..plan.instances).filter(|i| self.is_there(s, *i));
+            let stations: Vec<u32> = there.map(|i| plan.first_station + i).collect();
+            for (nth, station) in stations.into_iter().enumerate() {
+                let at = self.now.saturating_add(gap.saturating_mul(nth as u64));
+                self.wake_at(at, Due::Restart, station);
+            }
         }
     }
 
@@ -136,26 +156,41 @@ impl World<'_> {
                 _ => {}
             }
         }
-        // What is lost is a share of all workers: with one worker each, whole instances go.
-        let (left, more) = match plan.workers {
-            _ if outage => (0, 0),
-            u32::MAX => (u32::MAX, 0),
-            w => {
-                let all = u64::from(w) * u64::from(plan.instances);
-                let left = (all as f64 * share + 0.5) as u64;
-                let instances = u64::from(plan.instances);
-                ((left / instances) as u32, (left % instances) as u32)
-            }
+        state.left = match plan.workers {
+            _ if outage => 0.0,
+            // Of workers without limit no share can be lost.
+            u32::MAX => 1.0,
+            _ => share,
         };
         if let (Some(bucket), Some(limit)) =
             (&mut state.limit, self.plan.system.services[s].rate_limit)
         {
             bucket.set_rate(damper_control::Nanos(self.now), limit.rate * share);
         }
+        self.spread(s);
+    }
+
+    /// Spreads what a trigger leaves of the workers over the instances that there are: with one
+    /// worker each, whole instances go.
+    pub(crate) fn spread(&mut self, s: usize) {
+        let plan = &self.plan.services[s];
+        let share = self.services[s].left;
+        let there = (0..plan.instances).filter(|i| self.is_there(s, *i)).count().max(1) as u64;
+        let (left, more) = match plan.workers {
+            _ if share <= 0.0 => (0, 0),
+            u32::MAX => (u32::MAX, 0),
+            w => {
+                let left = ((u64::from(w) * there) as f64 * share + 0.5) as u64;
+                ((left / there) as u32, left % there)
+            }
+        };
+        let mut before = 0;
         for i in 0..plan.instances {
-            let station = plan.first_station + i;
-            self.stations[station as usize].workers = left + u32::from(i < more);
-            self.pull(station);
+            let there = self.is_there(s, i);
+            // One that was taken away works off what it has as if it were among the first.
+            let one_more = more > 0 && (!there || before < more);
+            self.allot(plan.first_station + i, left + u32::from(one_more));
+            before += u64::from(there);
         }
     }
 }

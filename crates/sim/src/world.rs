@@ -14,19 +14,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use damper_control::queue::{DropRule, Order, QueueOrder as _};
 use damper_control::rate_limit::TokenBucket;
-use damper_control::{Budget, Outcome, RetryState, Who};
+use damper_control::{Budget, Outcome};
 
 use crate::arrivals::ArrivalProcess;
+pub(crate) use crate::attempt::{Attempt, Call, Stage, who};
 use crate::cache::CacheState;
 use crate::calendar::{Calendar, NO_TIMER};
 use crate::gates::{EdgeGates, Passes};
 use crate::guard::{Guard, Guarded, Operator};
 use crate::judge::{Counts, Judge};
-use crate::lanes::{Lanes, Link, Waits};
-use crate::plan::{NEVER, Plan, ServicePlan};
+use crate::lanes::Lanes;
+use crate::mechanisms::{Away, Due, Fleet};
+use crate::observe::Watch;
+use crate::plan::{Plan, ServicePlan};
 use crate::rng::{Purpose, Stream, Ziggurat};
 use crate::run::{Conditions, Ending, Open};
-use crate::server::NO_LIST;
 use crate::slab::{NONE, Slab};
 use crate::stats::{ClassStats, EdgeStats, Point, Series, ServicePoint, ServiceStats};
 
@@ -51,6 +53,8 @@ pub(crate) enum Event {
     Trigger,
     /// The operator pulls the lever of this service.
     Lever(u32),
+    /// A mechanism of this instance or service is due.
+    Mechanism(Due, u32),
 }
 
 /// What is to be done at this very instant.
@@ -64,97 +68,15 @@ pub(crate) enum Ready {
     Worked(u32),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// On its way to the service.
-    Travelling,
-    /// In a queue.
-    Queued,
-    /// A worker is busy with it.
-    Working,
-    /// Waits for the calls that it made.
-    Calling,
-    /// Waits for a cache's fetch.
-    Fetching,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Attempt {
-    /// Whose it is; `NONE` for requests, fetches and orphans.
-    pub(crate) call: u32,
-    pub(crate) node: u32,
-    pub(crate) step: u32,
-    /// Calls of the current step that have not ended.
-    pub(crate) pending: u32,
-    pub(crate) station: u32,
-    /// Neighbours in a queue, or the next waiter of a fetch.
-    pub(crate) next: u32,
-    pub(crate) previous: u32,
-    /// Head of the list of calls it has open (kept only if some service cancels).
-    pub(crate) calls: u32,
-    /// Handle of its calendar entry.
-    pub(crate) timer: u32,
-    /// Key of the cache it was looked up in; `NONE`: not cacheable.
-    pub(crate) key: u32,
-    /// Its record with the controls of its service; `NONE`: there are none.
-    pub(crate) guard: u32,
-    /// The list of the queue it waits or waited in.
-    pub(crate) list: u16,
-    /// The user it comes from.
-    pub(crate) flow: u16,
-    pub(crate) class: u8,
-    pub(crate) stage: Stage,
-    pub(crate) orphan: bool,
-    /// The work will fail.
-    pub(crate) fails: bool,
-    /// What was behind the first call that failed; `Success`: none did.
-    pub(crate) cause: Outcome,
-    /// Instant after which nobody needs it; `NEVER` unless a deadline travelled with it.
-    pub(crate) deadline: u64,
-    /// When it started: for requests the arrival, else when it reached the queue.
-    pub(crate) since: u64,
-    /// Its own work in nanoseconds.
-    pub(crate) work: u64,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Call {
-    pub(crate) parent: u32,
-    pub(crate) node: u32,
-    /// `NONE` between attempts.
-    pub(crate) attempt: u32,
-    pub(crate) times_left: u32,
-    pub(crate) state: RetryState,
-    pub(crate) deadline: u64,
-    pub(crate) link: Link,
-    pub(crate) in_lane: bool,
-    pub(crate) timer: u32,
-    pub(crate) key: u32,
-    pub(crate) next: u32,
-    pub(crate) previous: u32,
-    /// What its gates gave it for the attempt under way; `NONE`: there are none.
-    pub(crate) passes: u32,
-    /// The user it is made for.
-    pub(crate) flow: u16,
-    pub(crate) class: u8,
-}
-
-impl Waits for Call {
-    #[inline]
-    fn timer(&mut self) -> &mut Link {
-        &mut self.link
-    }
-    #[inline]
-    fn timer_ref(&self) -> &Link {
-        &self.link
-    }
-}
-
 /// One instance of a service: a queue and its workers.
 #[derive(Clone, Debug)]
 pub(crate) struct Station {
     pub(crate) busy: u32,
+    /// Workers that serve now: those allotted to it, or none while it is down.
     pub(crate) workers: u32,
+    pub(crate) allotted: u32,
+    /// Why it does not serve (`mechanisms::down`).
+    pub(crate) down: u8,
     pub(crate) waiting: u32,
     /// Head and tail of each list of the order.
     pub(crate) queues: Vec<(u32, u32)>,
@@ -173,15 +95,21 @@ pub(crate) struct ServiceState {
     pub(crate) failure: f64,
     pub(crate) latency: u64,
     pub(crate) refuse: bool,
+    /// Share of its workers that a trigger leaves.
+    pub(crate) left: f64,
     pub(crate) limit: Option<TokenBucket>,
     pub(crate) operator: Option<Box<Operator>>,
     pub(crate) round_robin: u32,
+    /// Its instances, if they differ.
+    pub(crate) fleet: Option<Box<Fleet>>,
+    pub(crate) away: Away,
     /// Index among the services with a capacity, for the series; `NONE`: has none.
     pub(crate) shown: u32,
 }
 
 pub(crate) struct World<'a> {
     pub(crate) plan: &'a Plan,
+    pub(crate) watch: Watch<'a>,
     pub(crate) conditions: &'a Conditions,
     pub(crate) now: u64,
     pub(crate) calendar: Calendar<Event>,
@@ -234,14 +162,18 @@ impl<'a> World<'a> {
             .services
             .iter()
             .zip(&plan.services)
-            .map(|(s, p)| ServiceState {
+            .enumerate()
+            .map(|(i, (s, p))| ServiceState {
                 slowdown: 1.0,
                 failure: p.failure.max(if p.limited { conditions.error_floor } else { 0.0 }),
                 latency: 0,
                 refuse: false,
+                left: 1.0,
                 limit: s.rate_limit.and_then(|l| TokenBucket::try_new(l.rate, l.burst)),
                 operator: p.levers.then(|| Box::new(Operator::new())),
                 round_robin: 0,
+                fleet: p.fleet.then(|| Box::new(Fleet::new(system, i, p))),
+                away: Away::default(),
                 shown: if p.limited {
                     shown += 1;
                     shown - 1
@@ -255,6 +187,8 @@ impl<'a> World<'a> {
             let station = Station {
                 busy: 0,
                 workers: p.workers,
+                allotted: p.workers,
+                down: 0,
                 waiting: 0,
                 queues: vec![(NONE, NONE); p.order.lists()],
                 order: p.order.clone(),
@@ -274,6 +208,7 @@ impl<'a> World<'a> {
         let series = Series::new(system.experiment.interval.0, classes, shown as usize);
         let mut world = Self {
             plan,
+            watch: Watch::default(),
             conditions,
             now: 0,
             calendar: Calendar::new(),
@@ -333,6 +268,7 @@ impl<'a> World<'a> {
         for s in 0..self.services.len() {
             self.schedule_pull(s);
         }
+        self.prime_mechanisms();
     }
 
     pub(crate) fn schedule_arrival(&mut self, class: usize) {
@@ -423,6 +359,7 @@ impl<'a> World<'a> {
             }
             Event::Trigger => self.trigger_changes(),
             Event::Lever(service) => self.pull_lever(service as usize),
+            Event::Mechanism(due, who) => self.mechanism_due(due, who),
         }
     }
 
@@ -457,12 +394,20 @@ impl<'a> World<'a> {
     fn start_measuring(&mut self) {
         self.measuring = true;
         let at = self.conditions.warmup;
-        for s in &mut self.stations {
+        for (station, s) in self.stations.iter_mut().enumerate() {
             let area = s.busy_area + f64::from(s.busy) * at.saturating_sub(s.busy_since) as f64;
+            let service = self.plan.service_of[station] as usize;
+            if let Some(fleet) = &mut self.services[service].fleet {
+                fleet.scaling.area_starts_over(area);
+            }
             if let Some(guard) = &mut s.guard {
                 guard.area_starts_over(area);
             }
             (s.busy_area, s.busy_since) = (0.0, at);
+        }
+        for fleet in self.services.iter_mut().filter_map(|s| s.fleet.as_mut()) {
+            fleet.account_there(at);
+            fleet.there_area = 0.0;
         }
     }
 
@@ -502,6 +447,10 @@ impl<'a> World<'a> {
         for (s, p) in self.plan.services.iter().enumerate() {
             let stations = p.first_station as usize..(p.first_station + p.instances) as usize;
             self.service_stats[s].busy = self.stations[stations].iter().map(|s| s.busy_area).sum();
+            if let Some(fleet) = &mut self.services[s].fleet {
+                fleet.account_there(self.now);
+                self.service_stats[s].there = fleet.there_area;
+            }
         }
     }
 
@@ -534,47 +483,6 @@ impl<'a> World<'a> {
         let s = &mut self.stations[station];
         s.busy_area += f64::from(s.busy) * (self.now - s.busy_since) as f64;
         s.busy_since = self.now;
-    }
-}
-
-/// Whose an attempt is, as far as a control cares. Users of different classes are different
-/// people.
-#[inline]
-pub(crate) fn who(class: u8, flow: u16) -> Who {
-    Who { class, flow: u64::from(class) << 16 | u64::from(flow) }
-}
-
-impl Attempt {
-    /// Whose it is.
-    #[inline]
-    pub(crate) fn who(&self) -> Who {
-        who(self.class, self.flow)
-    }
-
-    pub(crate) fn new(call: u32, node: u32) -> Self {
-        Self {
-            call,
-            node,
-            step: 0,
-            pending: 0,
-            station: NONE,
-            next: NONE,
-            previous: NONE,
-            calls: NONE,
-            timer: NO_TIMER,
-            key: NONE,
-            guard: NONE,
-            list: NO_LIST,
-            flow: 0,
-            class: 0,
-            stage: Stage::Calling,
-            orphan: false,
-            fails: false,
-            cause: Outcome::Success,
-            deadline: NEVER,
-            since: 0,
-            work: 0,
-        }
     }
 }
 

@@ -177,23 +177,9 @@ fn bound(policy: &Policy, ends: &[Outcome]) -> Bound {
     if !ends.iter().any(|end| on.contains(*end)) {
         return Bound::Limit(0);
     }
-    let budget = &policy.budget;
-    let share = |i: usize| budget.parameters.get(i).copied().unwrap_or(0.0) / 100.0;
-    match budget.kind {
-        "none" => Bound::Limit(limit),
-        // A share r of what is in flight, the retries themselves included.
-        "envoy" | "ratio" | "google" => Bound::Ratio { limit, ratio: part(share(0), 1.0) },
-        // The same where a retry counts twice on the side of the requests.
-        "failsafe" => Bound::Ratio { limit, ratio: part(share(0), 2.0) },
-        "deposit" => Bound::Ratio { limit, ratio: share(0) },
-        // Emptied by failures, fed by successes alone, or a number per minute: while everything
-        // fails nothing is left, but for a minimum per second.
-        _ => Bound::Bucket,
+    match policy.budget.retries_while_all_fail() {
+        None => Bound::Limit(limit),
+        Some(0.0) => Bound::Bucket,
+        Some(ratio) => Bound::Ratio { limit, ratio },
     }
-}
-
-/// Retries for each first attempt where they are the share r of all: r / (1 - n r).
-fn part(share: f64, n: f64) -> f64 {
-    let rest = 1.0 - n * share;
-    if rest > 0.0 { share / rest } else { f64::INFINITY }
 }

@@ -72,8 +72,14 @@ impl Simulated {
         let s = &plan.system().services[service];
         let stats = &self.services[service];
         let span = self.measured.max(1) as f64;
-        let workers =
-            s.workers.map(|w| stats.busy / (f64::from(w) * f64::from(s.instances) * span));
+        let workers = s.workers.map(|w| {
+            let all = if stats.there > 0.0 {
+                f64::from(w) * stats.there
+            } else {
+                f64::from(w) * f64::from(s.instances) * span
+            };
+            stats.busy / all
+        });
         let accepted = stats.attempts.iter().sum::<u64>() - stats.rejected;
         let limit = s.rate_limit.map(|l| accepted as f64 / (l.rate * span / 1e9));
         workers.into_iter().chain(limit).fold(0.0, f64::max)

@@ -28,7 +28,7 @@ fn limit(system: &System, attempts: &[Vec<f64>]) -> Option<f64> {
     let load: Vec<f64> = system.load.iter().map(damper_system::model::Load::mean).collect();
     let varied = system.experiment.vary.map(usize::from);
     let full = system.services.iter().enumerate().filter_map(|(s, service)| {
-        let capacity = service.capacity()?;
+        let capacity = service.most_capacity()?;
         let of = |class: usize| load[class] * attempts[class][s];
         let used: f64 = (0..load.len()).map(of).sum();
         match varied {

@@ -28,6 +28,7 @@ pub(crate) fn service(name: &str) -> Service {
         on_abandon: OnAbandon::Finish,
         contention: Contention::default(),
         blocking: false,
+        mechanisms: Mechanisms::default(),
     }
 }
 

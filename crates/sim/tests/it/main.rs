@@ -6,6 +6,8 @@ mod controls;
 mod determinism;
 mod ends;
 mod extremes;
+mod mechanisms;
+mod osdi22;
 mod properties;
 mod queues;
 mod random;

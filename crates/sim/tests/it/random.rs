@@ -241,7 +241,7 @@ fn any_cache() -> impl Strategy<Value = Cache> {
 fn any_action() -> impl Strategy<Value = Action> {
     let share = prop::sample::select(vec![0.2, 0.5, 1.0]);
     let class = prop_oneof![Just(None), Just(Some(0u8))];
-    let kind = (0usize..8, prop::collection::vec(0u32..4, 1..3), share, any::<bool>(), class);
+    let kind = (0usize..9, prop::collection::vec(0u32..4, 1..3), share, any::<bool>(), class);
     (kind, 0u64..3000, 0u64..4000).prop_map(|((kind, some, share, flag, class), after, lasts)| {
         let services: Vec<_> = some.iter().map(|s| ServiceId(*s)).collect();
         let kind = match kind {
@@ -255,6 +255,7 @@ fn any_action() -> impl Strategy<Value = Action> {
                     if flag { Spike::Factor(6.0 * share - 1.2) } else { Spike::Rate(50.0 * share) };
                 ActionKind::LoadSpike { class, height }
             }
+            7 => ActionKind::Restart { services, gap: MS(u64::from(flag) * 100) },
             _ => ActionKind::CacheFlush { caches: some.iter().map(|c| CacheId(c % 2)).collect() },
         };
         let lasts = if matches!(kind, ActionKind::CacheFlush { .. }) { 0 } else { lasts };
@@ -329,7 +330,8 @@ fn within(actions: Vec<Action>, system: &System) -> Vec<Action> {
             | ActionKind::Slowdown { services: list, .. }
             | ActionKind::CapacityLoss { services: list, .. }
             | ActionKind::ErrorRate { services: list, .. }
-            | ActionKind::AddedLatency { services: list, .. } => {
+            | ActionKind::AddedLatency { services: list, .. }
+            | ActionKind::Restart { services: list, .. } => {
                 list.iter_mut().for_each(|s| s.0 %= services);
             }
             ActionKind::CacheFlush { caches: list } => list.retain(|c| c.0 < caches),
