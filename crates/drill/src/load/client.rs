@@ -1,0 +1,153 @@
+//! Requests by hyper: HTTP/2 and gRPC.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use http_body_util::{BodyExt as _, Full};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, TE};
+use hyper::{Method, Request, Uri};
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+
+use super::end::{AttemptEnd, Ended, Said, of_grpc, of_status};
+use super::request::Prepared;
+use super::target::{Protocol, Target};
+
+type Pool = legacy::Client<Connector, Full<Bytes>>;
+
+/// Connects to one address, whatever a URI says.
+#[derive(Clone, Copy)]
+struct Connector(SocketAddr);
+
+impl tower_service::Service<Uri> for Connector {
+    type Response = TokioIo<TcpStream>;
+    type Error = std::io::Error;
+    type Future = Pin<Box<dyn Future<Output = std::io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let address = self.0;
+        Box::pin(async move {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
+            Ok(TokioIo::new(stream))
+        })
+    }
+}
+
+/// Clients of one target: one for each connection of HTTP/2, whose requests share it.
+#[derive(Clone)]
+pub(super) struct Clients {
+    pools: Vec<Pool>,
+    target: Target,
+}
+
+impl Clients {
+    pub(super) fn new(target: Target, connections: usize) -> Self {
+        let http2 = target.protocol().is_http2();
+        let pool = || {
+            legacy::Client::builder(TokioExecutor::new())
+                .http2_only(http2)
+                .build(Connector(target.address()))
+        };
+        let count = if http2 { connections.max(1) } else { 1 };
+        Self { pools: (0..count).map(|_| pool()).collect(), target }
+    }
+
+    /// Sends the `number`th request.
+    pub(super) async fn send(&self, prepared: &Prepared, number: u64) -> Ended {
+        let Some(request) = request(self.target, prepared, number) else {
+            return AttemptEnd::Failed.into();
+        };
+        let Some(pool) = self.pools.get(number as usize % self.pools.len()) else {
+            return AttemptEnd::Connection.into();
+        };
+        let Ok(response) = pool.request(request).await else {
+            return AttemptEnd::Connection.into();
+        };
+        let (status, mut headers) = (response.status().as_u16(), response.headers().clone());
+        let mut body = response.into_body();
+        // The body is thrown away as it comes; only what stands behind it is kept.
+        while let Some(frame) = body.frame().await {
+            match frame {
+                Ok(frame) => headers.extend(frame.into_trailers().unwrap_or_default()),
+                Err(_) => return AttemptEnd::Connection.into(),
+            }
+        }
+        end(self.target.protocol(), status, &headers, prepared)
+    }
+}
+
+fn request(target: Target, prepared: &Prepared, number: u64) -> Option<Request<Full<Bytes>>> {
+    let grpc = target.protocol() == Protocol::Grpc;
+    let filled = prepared.parts(number, false)?;
+    let body = if grpc { message(&filled.body)? } else { filled.body };
+    let mut request = Request::new(Full::new(body));
+    *request.uri_mut() = filled.uri;
+    *request.method_mut() = filled.method;
+    let headers = request.headers_mut();
+    for (name, value) in filled.headers {
+        headers.insert(name, value);
+    }
+    if grpc {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+        *request.method_mut() = Method::POST;
+    }
+    if target.protocol().is_http2() {
+        *request.version_mut() = hyper::Version::HTTP_2;
+    }
+    Some(request)
+}
+
+/// A message of gRPC: not compressed, its length, itself.
+fn message(body: &[u8]) -> Option<Bytes> {
+    let mut message = BytesMut::with_capacity(body.len() + 5);
+    message.put_u8(0);
+    message.put_u32(u32::try_from(body.len()).ok()?);
+    message.put_slice(body);
+    Some(message.freeze())
+}
+
+fn end(protocol: Protocol, status: u16, headers: &HeaderMap, prepared: &Prepared) -> Ended {
+    let mut said = Said::default();
+    for (name, value) in headers {
+        said.header(name.as_str(), value.as_bytes());
+    }
+    let end = match protocol {
+        Protocol::Grpc if status == 200 => {
+            of_grpc(headers.get("grpc-status").map(HeaderValue::as_bytes))
+        }
+        Protocol::Grpc => of_status(status, &[]),
+        _ => of_status(status, prepared.expect()),
+    };
+    said.with(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::Request as Asked;
+    use super::*;
+
+    #[test]
+    fn a_reply_of_grpc_needs_a_status_of_its_own() {
+        let prepared = Prepared::new(Asked::get("/"), "x:1", "", 0).unwrap();
+        let of = |code: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(code) = code {
+                headers.insert("grpc-status", HeaderValue::from_static(code));
+            }
+            end(Protocol::Grpc, 200, &headers, &prepared).end
+        };
+        assert_eq!([of(Some("0")), of(Some("14"))], [AttemptEnd::Ok, AttemptEnd::Rejected]);
+        assert_eq!(of(None), AttemptEnd::Failed);
+        assert_eq!(message(b"ab").unwrap().as_ref(), [0, 0, 0, 0, 2, b'a', b'b']);
+    }
+}
