@@ -24,7 +24,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![cfg_attr(test, allow(clippy::float_cmp))]
 
+mod amplification;
 mod basins;
+mod drill;
 mod format;
 mod graph;
 mod headroom;
@@ -38,7 +40,9 @@ mod solve;
 mod svg;
 mod thin;
 
+pub use amplification::{amplification_html, between as amplification_between};
 pub use basins::{basins_html, lasting};
+pub use drill::{drill_html, drill_markdown};
 pub use headroom::headroom_html;
 pub use simulate::simulate_html;
 pub use solve::solve_html;

@@ -2,7 +2,9 @@
 //!
 //! Field names are a contract with the programs of others; a test holds them still.
 
+pub mod amplification;
 mod basins;
+pub mod drill;
 mod plan;
 pub mod scan;
 mod solve;
@@ -344,4 +346,7 @@ pub struct GraphEdge {
     pub attempts_rps: Option<f64>,
     /// Whether it is part of the sustaining loop.
     pub in_loop: bool,
+    /// What its layers multiply to, in words, where that is shown instead of a limit: `×3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multiplies: Option<String>,
 }

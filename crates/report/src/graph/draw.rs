@@ -147,7 +147,7 @@ impl Canvas<'_> {
             "{} → {}: {}, {}",
             name(edge.from),
             name(edge.to),
-            retries(&edge.call.limit),
+            edge.call.multiplies.clone().unwrap_or_else(|| retries(&edge.call.limit)),
             timeout(edge.call),
         );
         if let Some(rate) = rate(edge.call) {
@@ -201,7 +201,7 @@ impl Canvas<'_> {
 
 /// The two lines of a call's label, and how wide they are.
 fn words(call: &GraphEdge) -> (String, Option<String>, f64) {
-    let mut above = retries(&call.limit);
+    let mut above = call.multiplies.clone().unwrap_or_else(|| retries(&call.limit));
     if call.in_loop {
         above = format!("↻ {above}");
     }
@@ -287,6 +287,7 @@ mod tests {
                 timeout_s: Some(1.0),
                 attempts_rps: Some(540.0),
                 in_loop: true,
+                multiplies: None,
             }],
         };
         let markup = draw(&Indexed::new(&graph), figure()).to_markup();

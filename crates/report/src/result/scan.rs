@@ -25,6 +25,9 @@ pub struct Scan {
     pub stale: u64,
     /// How much was read.
     pub coverage: Coverage,
+    /// What of configuration in these scopes could not be read, the worst first.
+    #[serde(default)]
+    pub unread: Unread,
     /// What a person should know of.
     pub notes: Vec<String>,
 }
@@ -39,6 +42,93 @@ pub struct Unlisted {
     /// Policies that nobody wrote: the library retries by itself.
     pub implicit_policies: u64,
 }
+
+/// What of configuration could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// Files with mistakes in them: what stands near these is not read.
+    pub broken_files: u64,
+    /// Files with mistakes that do not look like configuration that is read here.
+    pub other_broken_files: u64,
+    /// Values that are filled in by something that does not run here, such as a template.
+    pub unresolved: u64,
+    /// How many of these stand in a policy or beside one.
+    pub unresolved_in_policies: u64,
+    /// The places, the worst first; not more than [`Unread::PLACES`].
+    pub places: Vec<UnreadPlace>,
+}
+
+/// A place of configuration that could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnreadPlace {
+    /// The file.
+    pub path: String,
+    /// The line.
+    pub line: u32,
+    /// `broken`, `unresolved-in-policy` or `unresolved`.
+    pub kind: String,
+    /// What is wrong, or the expression that stands there.
+    pub what: String,
+}
+
+impl Unread {
+    /// Places that are listed.
+    pub const PLACES: usize = 1000;
+
+    /// Puts more behind it.
+    pub fn join(&mut self, more: Self) {
+        self.broken_files += more.broken_files;
+        self.other_broken_files += more.other_broken_files;
+        self.unresolved += more.unresolved;
+        self.unresolved_in_policies += more.unresolved_in_policies;
+        self.places.extend(more.places);
+        let rank = |kind: &str| KINDS.iter().position(|one| *one == kind);
+        self.places.sort_by(|a, b| {
+            (rank(&a.kind), &a.path, a.line).cmp(&(rank(&b.kind), &b.path, b.line))
+        });
+        self.places.truncate(Self::PLACES);
+    }
+
+    /// In one line; `None`: all was read.
+    #[must_use]
+    pub fn sentence(&self) -> Option<String> {
+        let files = |count: u64| format!("{count} {}", if count == 1 { "file" } else { "files" });
+        let mut parts = Vec::new();
+        if self.broken_files > 0 {
+            let files = files(self.broken_files);
+            parts.push(format!("{files} of configuration with mistakes, not read near them"));
+        }
+        if self.other_broken_files > 0 {
+            parts.push(format!("{} of other data with mistakes", files(self.other_broken_files)));
+        }
+        if self.unresolved > 0 {
+            parts.push(format!(
+                "{} {} not resolved, {} of them in policies",
+                self.unresolved,
+                if self.unresolved == 1 { "value" } else { "values" },
+                self.unresolved_in_policies
+            ));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// Places that bear on what was found: mistakes, and values in policies.
+    pub fn telling(&self) -> impl Iterator<Item = &UnreadPlace> {
+        self.places.iter().filter(|place| place.kind != KINDS[2])
+    }
+}
+
+impl UnreadPlace {
+    /// The place and what is there, in one line.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let word = if self.kind == KINDS[0] { "not read" } else { "not resolved" };
+        format!("{word}: {}:{}: {}", self.path, self.line, self.what)
+    }
+}
+
+/// Kinds of places, the worst first.
+const KINDS: [&str; 3] = ["broken", "unresolved-in-policy", "unresolved"];
 
 /// How much was read, and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

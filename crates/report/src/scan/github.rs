@@ -33,7 +33,8 @@ pub fn annotations(scan: &Scan) -> String {
             data(&format!("{}. To fix: {}", finding.message, finding.fix))
         )
     });
-    said.into_iter().chain(lines).collect()
+    let unread = scan.unread.sentence().map(|text| format!("damper: {text}\n"));
+    said.into_iter().chain(lines).chain(unread).collect()
 }
 
 fn data(text: &str) -> String {

@@ -3,9 +3,12 @@
 use crate::format;
 use crate::html::El;
 use crate::page;
-use crate::result::scan::{Coverage, SEVERITIES, Scan};
+use crate::result::scan::{Coverage, SEVERITIES, Scan, UnreadPlace};
 use crate::result::study::Study;
 use crate::section::{findings, policies, study, verdict};
+
+/// Places of what could not be read that are listed.
+const PLACES: usize = 50;
 
 /// The page of a scan: its findings with their lines, its policies, and the tables of the study
 /// for this one repository.
@@ -43,7 +46,9 @@ pub fn page(scan: &Scan, tables: &Study) -> String {
     parts.extend(findings::part(scan));
     parts.extend(policies::part(&scan.policies));
     parts.extend(study::part(tables));
-    parts.push(origin(&scan.version, &scan.notes, coverage(scan)));
+    let telling = scan.unread.telling().take(PLACES).map(UnreadPlace::sentence);
+    let notes: Vec<_> = scan.notes.iter().cloned().chain(telling).collect();
+    parts.push(origin(&scan.version, &notes, coverage(scan)));
     page::page(&title("Scan", &name), parts)
 }
 
@@ -120,6 +125,9 @@ fn coverage(scan: &Scan) -> Vec<(String, String)> {
         ("gone from the baseline", scan.stale),
         ("policies elsewhere", scan.unlisted.policies_elsewhere),
         ("implicit policies", scan.unlisted.implicit_policies),
+        ("configuration with mistakes", scan.unread.broken_files),
+        ("other data with mistakes", scan.unread.other_broken_files),
+        ("values not resolved", scan.unread.unresolved),
     ] {
         if count > 0 {
             all.push((name.to_owned(), format::count(count)));

@@ -71,6 +71,12 @@ pub fn page(scan: &Scan) -> String {
         let parts = scan.coverage.skipped.iter().map(|(why, count)| format!("{count} {why}"));
         let _ = writeln!(out, "Left out: {}.", parts.collect::<Vec<_>>().join(", "));
     }
+    if let Some(sentence) = scan.unread.sentence() {
+        let _ = writeln!(out, "\nConfiguration: {sentence}.\n");
+    }
+    for place in scan.unread.telling().take(ROWS) {
+        let _ = writeln!(out, "- {}", cell(&place.sentence()));
+    }
     out
 }
 

@@ -62,10 +62,7 @@ pub fn log(scan: &Scan, rules: &[RuleText]) -> Value {
             "columnKind": "unicodeCodePoints",
             "invocations": [{
                 "executionSuccessful": !scan.partial,
-                "toolExecutionNotifications": notes.iter().map(|note| json!({
-                    "level": "note",
-                    "message": {"text": note},
-                })).collect::<Vec<_>>(),
+                "toolExecutionNotifications": notifications(scan, &notes),
             }],
             "results": results,
             "properties": {
@@ -73,6 +70,22 @@ pub fn log(scan: &Scan, rules: &[RuleText]) -> Value {
             },
         }],
     })
+}
+
+/// Notes, and what of configuration could not be read with its places.
+fn notifications(scan: &Scan, notes: &[String]) -> Vec<Value> {
+    let plain = |level: &str, text: &str| json!({"level": level, "message": {"text": text}});
+    let summary = scan.unread.sentence().map(|text| plain("note", &text));
+    let places = scan.unread.telling().map(|place| {
+        let level = if place.kind == "broken" { "warning" } else { "note" };
+        let mut one = plain(level, &place.sentence());
+        one["locations"] = json!([{"physicalLocation": {
+            "artifactLocation": artifact(&place.path),
+            "region": {"startLine": place.line.max(1)},
+        }}]);
+        one
+    });
+    notes.iter().map(|note| plain("note", note)).chain(summary).chain(places).collect()
 }
 
 fn rule(rule: &RuleText) -> Value {

@@ -87,7 +87,9 @@ fn policies(scan: &Scan) -> (Vec<&FoundPolicy>, u64) {
     let mut seen = BTreeSet::new();
     let mut duplicates = 0;
     let counts = |policy: &&FoundPolicy| {
-        policy.scope == "production" && policy.kind == "retry" && !policy.implicit
+        // The published study counted code.
+        let code = policy.by != "configuration";
+        code && policy.scope == "production" && policy.kind == "retry" && !policy.implicit
     };
     let mut once = |policy: &&FoundPolicy| {
         let new = policy.fingerprint.is_empty() || seen.insert(policy.fingerprint.clone());

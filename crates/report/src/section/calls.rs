@@ -35,8 +35,12 @@ pub(crate) fn part(graph: &Graph, held: Option<&Loop>) -> Option<El> {
     let figure = Figure {
         id: "call-graph",
         title: "Calls".to_owned(),
-        aside: "× attempts over requests; on the lines retry limit and timeout per attempt"
-            .to_owned(),
+        aside: if graph.edges.iter().any(|edge| edge.multiplies.is_some()) {
+            "× attempts over requests at worst; on the lines what the layers of a call multiply to"
+        } else {
+            "× attempts over requests; on the lines retry limit and timeout per attempt"
+        }
+        .to_owned(),
         description: describe(graph),
         legend: Some(legend(&indexed)),
         explore: "marks",
@@ -121,7 +125,7 @@ fn calls(graph: &Graph) -> El {
             name_cell(&edge.from),
             cell(format::clip(&edge.to, 60)),
             cell(format::number(edge.calls)),
-            cell(retries(&edge.limit)),
+            cell(edge.multiplies.clone().unwrap_or_else(|| retries(&edge.limit))),
             cell(timeout(edge)),
             cell(format::rate_or_none(edge.attempts_rps)),
             cell(if edge.in_loop { "↻ yes" } else { "" }),

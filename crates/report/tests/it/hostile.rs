@@ -120,6 +120,7 @@ fn graph(dice: &mut Dice) -> Graph {
             timeout_s: d.maybe(),
             attempts_rps: d.maybe(),
             in_loop: d.below(2) == 0,
+            multiplies: (d.below(4) == 0).then(|| d.name()),
         }),
     }
 }

@@ -173,6 +173,7 @@ fn edge(from: &str, to: &str, limit: &[u32], rate: Option<f64>, in_loop: bool) -
         timeout_s: Some(1.0),
         attempts_rps: rate,
         in_loop,
+        multiplies: None,
     }
 }
 
