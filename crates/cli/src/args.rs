@@ -1,11 +1,29 @@
 //! Arguments.
 
+mod admin;
+mod diff;
+mod drill;
+mod emulate;
+mod export;
+mod lab;
+mod learn;
+mod load;
+mod proxy;
 mod scan;
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+pub(crate) use admin::{AdminArgs, LeverAction, LeverArgs, PullArgs, StateArg, TopArgs};
+pub(crate) use diff::DiffArgs;
+pub(crate) use drill::{DrillArgs, DrillPart, DrilledArgs};
+pub(crate) use emulate::{EmulateArgs, EmulatedArgs, Part, ServeArgs};
+pub(crate) use export::ExportArgs;
+pub(crate) use lab::{IncidentsArgs, LabArgs};
+pub(crate) use learn::LearnArgs;
+pub(crate) use load::{ArrivalsArg, LoadArgs, RetryArg};
+pub(crate) use proxy::ProxyArgs;
 pub(crate) use scan::{FailOn, Format, ScanArgs, ScopeArg};
 
 /// Keeps a retry from becoming the outage.
@@ -16,7 +34,7 @@ pub(crate) use scan::{FailOn, Format, ScanArgs, ScopeArg};
 #[command(
     version,
     after_help = "\
-Exit codes: 0 fine, 1 a gate (--fail-on) failed or no plan meets its targets, 2 no answer (bad input, impossible settings),
+Exit codes: 0 fine, 1 a gate (--fail-on, --strict, a difference) failed or no plan meets its targets, 2 no answer (bad input, impossible settings),
 130 interrupted (what had been measured is printed).
 
 Examples:
@@ -37,20 +55,63 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
     /// Solve the analytic model in milliseconds: rejection, attempts, amplification, hidden capacity
     Solve(SolveArgs),
+    /// Run the system as real processes on this machine, with an Envoy for each service
+    Emulate(EmulateArgs),
+    /// A part of an emulation
+    #[command(hide = true)]
+    Emulated(EmulatedArgs),
+    /// Rehearse on a running system: load, a trigger, the recovery, the lever, hidden capacity
+    Drill(DrillArgs),
+    /// A part of a drill
+    #[command(hide = true)]
+    Drilled(DrilledArgs),
+    /// Send requests at a rate to servers of your own, and measure from their intended start
+    Load(LoadArgs),
     /// Find the retry policies in source code, and what is wrong with them
     Scan(ScanArgs),
+    /// Learn a system file from traces and metrics
+    Learn(LearnArgs),
     /// List the rules of `damper scan`
     Rules(RulesArgs),
     /// Explain a rule: what it finds, why, what to do, with examples in each language
     Explain(ExplainArgs),
     /// Find the retry limits that meet targets with the least amplification, and the layer to retry in
     Plan(PlanArgs),
+    /// Write the policies of a system file as configuration of what people run
+    Export(ExportArgs),
+    /// Compare what runs with what a system file says
+    Diff(DiffArgs),
+    /// Run the policies of a system file beside any service: the sidecar
+    Proxy(ProxyArgs),
+    /// Throttle, pause or ramp what a running proxy lets in, by class and by caller
+    Lever(LeverArgs),
+    /// Show a running proxy live: load, goodput, attempts, refusals, state
+    Top(TopArgs),
+    /// Climb the rungs: collapse, hidden capacity, backoff, a budget, shedding, each in a minute
+    Lab(LabArgs),
+    /// Run the famous outages again: as they were, with less load, with what ended them
+    Incidents(IncidentsArgs),
     /// Validate a system file: all errors at once, with warnings about what will surprise
     Check(CheckArgs),
     /// List every control that a system file can name, or explain one
     Controls(ControlsArgs),
-    /// Print the JSON Schema of the system file
-    Schema,
+    /// Print the JSON Schema of the system file, or of the proxy's configuration
+    Schema(SchemaArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SchemaArgs {
+    /// Whose schema
+    #[arg(value_enum, default_value = "system")]
+    pub(crate) of: SchemaOf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// The system file
+    System,
+    /// The configuration of `damper proxy`
+    Proxy,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,15 +1,27 @@
 //! One module per command.
 
+pub(crate) mod admin;
 pub(crate) mod check;
 pub(crate) mod controls;
+pub(crate) mod diff;
+pub(crate) mod drill;
+pub(crate) mod emulate;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod headroom;
+pub(crate) mod incidents;
+pub(crate) mod lab;
+pub(crate) mod learn;
+pub(crate) mod lever;
+pub(crate) mod load;
 pub(crate) mod plan;
+pub(crate) mod proxy;
 pub(crate) mod rules;
 pub(crate) mod scan;
 pub(crate) mod schema;
 pub(crate) mod simulate;
 pub(crate) mod solve;
+pub(crate) mod top;
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,8 @@
 //! From what the simulator knows to the result format. No arithmetic of its own.
 
+pub(crate) mod amplification;
 pub(crate) mod scan;
+mod settings;
 mod why;
 
 use std::collections::BTreeMap;
@@ -225,6 +227,7 @@ pub(crate) fn graph(
                 attempts_rps: run
                     .map(|r| r.edges[i].attempts as f64 / (r.measured.max(1) as f64 / NS)),
                 in_loop: in_loop(e.caller, e.target),
+                multiplies: None,
             }
         })
         .collect();

@@ -1,14 +1,22 @@
 //! What people read. Colours only on a terminal (anstream strips them elsewhere).
 
+mod amplification;
 mod bar;
 mod basins;
+pub(crate) mod chart;
+mod drill;
+mod emulate;
 mod headroom;
+mod learn;
+mod lever;
+mod load;
 mod plan;
 mod scan;
 mod simulate;
 mod solve;
 mod study;
-mod table;
+pub(crate) mod table;
+mod top;
 
 use std::io::{IsTerminal, Write};
 
@@ -16,13 +24,20 @@ use anstyle::{AnsiColor, Style};
 use damper_system::Problems;
 use serde_json::Value;
 
+pub(crate) use amplification::amplification;
 pub(crate) use basins::basins;
+pub(crate) use drill::drill;
+pub(crate) use emulate::{emulated, emulation};
 pub(crate) use headroom::headroom;
+pub(crate) use learn::amplification as measured;
+pub(crate) use lever::{pulled, status as lever_status};
+pub(crate) use load::{load_plan, loaded};
 pub(crate) use plan::plan;
-pub(crate) use scan::scan;
+pub(crate) use scan::{nothing as nothing_scanned, scan};
 pub(crate) use simulate::simulate;
 pub(crate) use solve::solve;
 pub(crate) use study::study;
+pub(crate) use top::top;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -48,6 +63,22 @@ pub(crate) fn line(text: &str) {
     let _ = writeln!(anstream::stdout(), "{text}");
 }
 
+/// Text in lines of at most 90 characters, indented.
+pub(crate) fn paragraph(text: &str) {
+    let mut now = String::new();
+    for word in text.split_whitespace() {
+        if !now.is_empty() && now.chars().count() + 1 + word.chars().count() > 90 {
+            line(&format!("  {now}"));
+            now.clear();
+        }
+        if !now.is_empty() {
+            now.push(' ');
+        }
+        now.push_str(word);
+    }
+    line(&format!("  {now}"));
+}
+
 /// A line on standard error.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
@@ -57,6 +88,12 @@ pub(crate) fn note(text: &str) {
 pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let value: Value = serde_json::to_value(value)?;
     line(&serde_json::to_string_pretty(&value)?);
+    Ok(())
+}
+
+/// One of several results as JSON, on a line of its own.
+pub(crate) fn json_line(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    line(&serde_json::to_string(value)?);
     Ok(())
 }
 

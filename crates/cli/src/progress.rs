@@ -19,6 +19,11 @@ impl Progress {
         Self(bar)
     }
 
+    /// Prints while the line is away.
+    pub(crate) fn apart(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
+    }
+
     pub(crate) fn show(&self, what: &str, done: u64, total: u64) {
         if self.0.message() != what {
             self.0.set_message(what.to_owned());

@@ -44,6 +44,14 @@ fn action(system: &System, action: &Action) -> String {
                 caches.iter().map(|c| system.caches[c.0 as usize].name.as_str()).collect();
             return after(format!("flush of {}", names.join(" and ")), action);
         }
+        ActionKind::Restart { services: s, gap } => {
+            let what = format!("restart of {}", services(s));
+            let pace = match gap.as_secs_f64() {
+                0.0 => String::new(),
+                gap => format!(", {} instances a second", round(1.0 / gap)),
+            };
+            return after(what + &pace, action);
+        }
     };
     after(format!("{what} for {}", action.lasts), action)
 }
@@ -89,4 +97,11 @@ pub(crate) fn sustaining_loop(system: &System, l: &SustainingLoop) -> String {
 /// A number without noise: at most one decimal.
 pub(crate) fn round(x: f64) -> f64 {
     (x * 10.0).round() / 10.0
+}
+
+/// `; did you mean …?`, if there is a name like it.
+pub(crate) fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let near = names.map(|n| (strsim::damerau_levenshtein(name, n), n)).min();
+    near.filter(|(distance, _)| *distance <= name.chars().count() / 2)
+        .map_or(String::new(), |(_, near)| format!("; did you mean `{near}`?"))
 }

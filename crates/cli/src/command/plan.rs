@@ -12,6 +12,7 @@ use damper_report::result as out;
 use damper_system::{System, SystemFile};
 
 use crate::args::PlanArgs;
+use crate::words::near;
 use crate::{command, convert, exit, interrupt, print, progress::Progress};
 
 pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
@@ -193,11 +194,4 @@ fn some(names: &[String]) -> String {
     let rest = names.len().saturating_sub(SHOWN);
     let shown = names[..names.len().min(SHOWN)].join(", ");
     if rest > 0 { format!("{shown} and {rest} more") } else { shown }
-}
-
-/// `; did you mean …?`, if there is a name like it.
-fn near<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let near = names.map(|n| (strsim::damerau_levenshtein(name, n), n)).min();
-    near.filter(|(distance, _)| *distance <= name.chars().count() / 2)
-        .map_or(String::new(), |(_, near)| format!("; did you mean `{near}`?"))
 }

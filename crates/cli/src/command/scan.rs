@@ -1,5 +1,6 @@
 //! `damper scan`.
 
+mod amplification;
 mod baseline;
 mod frame;
 mod roots;
@@ -14,8 +15,8 @@ use damper_report::result::scan::{Scan, rank};
 use damper_report::scan::{github, html, markdown, sarif, study};
 use damper_scan::policy::Scope;
 use damper_scan::rules::Severity;
-use damper_scan::scan::{Control, Options};
-use damper_scan::walk::Limits;
+use damper_scan::scan::{Control, Options, Scan as Found};
+use damper_scan::walk::{Limits, Skipped};
 
 use crate::args::{Format, ScanArgs};
 use crate::progress::Progress;
@@ -34,8 +35,11 @@ pub(crate) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
     // Before the work: a baseline that cannot be read is an error of the command line.
     let known = settings.baseline.as_deref().map(Baseline::read).transpose()?;
 
+    if amplification::asked(args) {
+        return multiply(args, &groups, &settings);
+    }
     let stop = interrupt::flag();
-    let nothing = damper_scan::scan::Scan::default();
+    let nothing = Found::default();
     let mut result = convert::scan::scan(&nothing, Vec::new(), &settings.scopes, str::to_owned);
     let progress = Progress::new(args.quiet);
     for group in &groups {
@@ -66,14 +70,29 @@ pub(crate) fn run(args: &ScanArgs) -> anyhow::Result<u8> {
         frame::add(&mut result, &limits(args));
     }
     show(args, &printed(&result, args)?)?;
+    // People read it in the text; other formats have no word for it.
+    if nothing_read(&result) && (args.output.is_some() || format(args) != Format::Text) {
+        print::note(&print::nothing_scanned(&result));
+    }
     if let (Some(file), Some(tables)) = (&args.html, &tables) {
         report(file, &html::page(&result, tables))?;
     }
-    Ok(match settings.fail_on {
-        _ if result.partial => exit::INTERRUPTED,
-        Some(from) if fails(&result, from) => exit::GATE,
-        _ => exit::OK,
-    })
+    Ok(ending(&result, settings.fail_on))
+}
+
+/// `--amplification`, `--graph`.
+fn multiply(args: &ScanArgs, groups: &[Group], settings: &Settings) -> anyhow::Result<u8> {
+    let stop = interrupt::flag();
+    let progress = Progress::new(args.quiet);
+    let mut scans = Vec::new();
+    for group in groups {
+        scans.push((group, raw(args, group, settings, &stop, &progress)?));
+    }
+    drop(progress);
+    let partial = scans.iter().any(|(_, scan)| scan.partial);
+    let answer = amplification::of(args, &scans, &settings.scopes)?;
+    let code = amplification::show(args, &answer)?;
+    Ok(if partial { exit::INTERRUPTED } else { code })
 }
 
 /// `--study`.
@@ -115,16 +134,28 @@ fn one(
     stop: &AtomicBool,
     progress: &Progress,
 ) -> anyhow::Result<Scan> {
+    let found = raw(args, group, settings, stop, progress)?;
+    let roots = group.roots.iter().map(|path| path.display().to_string()).collect();
+    Ok(convert::scan::scan(&found, roots, scopes, |path| group.shown(path)))
+}
+
+/// Scans one group.
+fn raw(
+    args: &ScanArgs,
+    group: &Group,
+    settings: &Settings,
+    stop: &AtomicBool,
+    progress: &Progress,
+) -> anyhow::Result<Found> {
     let options = Options {
         roots: group.roots.clone(),
         limits: limits(args),
         threads: args.threads,
         config: settings.config_for(group.roots.first().map_or(Path::new("."), |root| root)),
+        calls: amplification::asked(args) && args.graph.is_none(),
     };
     let show = |done, total| progress.show("reading", done, total);
-    let found = damper_scan::scan::scan(&options, Control { stop, progress: &show })?;
-    let roots = group.roots.iter().map(|path| path.display().to_string()).collect();
-    Ok(convert::scan::scan(&found, roots, scopes, |path| group.shown(path)))
+    Ok(damper_scan::scan::scan(&options, Control { stop, progress: &show })?)
 }
 
 fn limits(args: &ScanArgs) -> Limits {
@@ -168,7 +199,53 @@ fn report(file: &Path, page: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// How a scan ends.
+fn ending(result: &Scan, fail_on: Option<Severity>) -> u8 {
+    match fail_on {
+        _ if result.partial => exit::INTERRUPTED,
+        _ if nothing_read(result) && failed(result) => exit::ERROR,
+        Some(from) if fails(result, from) => exit::GATE,
+        _ => exit::OK,
+    }
+}
+
+fn nothing_read(result: &Scan) -> bool {
+    result.coverage.files == 0 && !result.partial
+}
+
+/// Whether something could not be read that should have been.
+fn failed(result: &Scan) -> bool {
+    let errors = [Skipped::Unreadable, Skipped::Unparsed];
+    errors.iter().any(|why| result.coverage.skipped.contains_key(why.name()))
+}
+
 fn fails(result: &Scan, from: Severity) -> bool {
     let counting = result.findings.iter().filter(|finding| finding.counts());
     counting.into_iter().any(|finding| rank(&finding.severity) <= rank(from.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left_out(files: u64, why: Skipped) -> Scan {
+        let mut scan = Scan::default();
+        scan.coverage.files = files;
+        scan.coverage.skipped.insert(why.name().to_owned(), 1);
+        scan
+    }
+
+    /// What could not be read is no good news; what was left out on purpose is no bad one.
+    #[test]
+    fn a_scan_that_read_nothing_ends_by_the_reason() {
+        for why in [Skipped::Unreadable, Skipped::Unparsed] {
+            assert_eq!(ending(&left_out(0, why), None), exit::ERROR, "{why:?}");
+            assert_eq!(ending(&left_out(1, why), None), exit::OK, "{why:?}");
+        }
+        for why in [Skipped::Vendored, Skipped::TooLarge, Skipped::Binary, Skipped::Link] {
+            assert_eq!(ending(&left_out(0, why), None), exit::OK, "{why:?}");
+        }
+        let partial = Scan { partial: true, ..left_out(0, Skipped::Unreadable) };
+        assert_eq!(ending(&partial, None), exit::INTERRUPTED);
+    }
 }

@@ -1,7 +1,8 @@
 //! `damper simulate`.
 
 use damper_report::result::Simulate;
-use damper_sim::{Conditions, Control, Plan, simulate};
+use damper_sim::{Conditions, Control, Plan, Simulated, simulate};
+use damper_system::System;
 
 use crate::args::SimulateArgs;
 use crate::{command, convert, exit, interrupt, print, progress::Progress, words};
@@ -31,7 +32,27 @@ pub(crate) fn run(args: &SimulateArgs) -> anyhow::Result<u8> {
         print::json(&result)?;
     } else {
         print::simulate(&result);
+        mechanisms(system, &run);
     }
     command::write_html(args.output.html.as_deref(), || damper_report::simulate_html(&result))?;
     Ok(if run.partial { exit::INTERRUPTED } else { exit::OK })
+}
+
+/// What mechanisms did, where there are any.
+fn mechanisms(system: &System, run: &Simulated) {
+    for (service, stats) in system.services.iter().zip(&run.services) {
+        let done: Vec<String> = stats
+            .mechanisms
+            .named()
+            .into_iter()
+            .filter(|(_, n)| *n > 0)
+            .map(|(name, n)| match name {
+                "paused" => format!("{} paused", print::seconds(n as f64 / 1e9)),
+                _ => format!("{} {name}", print::thousands(n)),
+            })
+            .collect();
+        if !done.is_empty() {
+            print::line(&format!("  {}: {}", service.name, done.join(", ")));
+        }
+    }
 }

@@ -7,8 +7,9 @@ use damper_scan::policy::{
 };
 use damper_scan::rules::{self, Finding};
 use damper_scan::scan::{FileFindings, Scan};
+use damper_scan::settings::{Unread, UnreadKind};
 
-use super::why;
+use super::{settings, why};
 
 /// One scan, with every path as `shown` says it.
 pub(crate) fn scan(
@@ -26,18 +27,20 @@ pub(crate) fn scan(
         roots,
         scopes: scopes.iter().map(|one| scope(*one).to_owned()).collect(),
         partial: scan.partial,
-        policies: scan.files.iter().flat_map(of_file).collect(),
+        policies: policies(scan),
         findings: scan.findings.iter().map(finding).collect(),
         coverage: out::Coverage {
-            files: scan.read,
+            files: scan.read + scan.settings_read,
             lines: scan.lines,
             languages: languages.collect(),
             broken: scan.broken,
             skipped: skipped.collect(),
         },
+        unread: unread(scan, scopes),
         notes: scan.notes.clone(),
         ..out::Scan::default()
     };
+    result.unread.places.iter_mut().for_each(|place| place.path = shown(&place.path));
     result.policies.iter_mut().for_each(|policy| policy.path = shown(&policy.path));
     result.findings.iter_mut().for_each(|finding| finding.path = shown(&finding.path));
     result
@@ -61,6 +64,7 @@ pub(crate) fn join(all: &mut out::Scan, more: out::Scan) {
         *all.coverage.skipped.entry(why).or_default() += count;
     }
     all.notes.extend(more.notes);
+    all.unread.join(more.unread);
     all.policies.sort_by(|a, b| (&a.path, a.line, a.end_line).cmp(&(&b.path, b.line, b.end_line)));
     all.findings.sort_by(|a, b| (&a.path, a.line, &a.rule).cmp(&(&b.path, b.line, &b.rule)));
 }
@@ -83,6 +87,37 @@ pub(crate) fn narrow(scan: &mut out::Scan, implicit: bool) {
         !elsewhere
     });
     scan.scopes = scopes;
+}
+
+/// What of the configuration in these scopes could not be read.
+fn unread(scan: &Scan, scopes: &[Scope]) -> out::Unread {
+    let mut all = out::Unread::default();
+    for file in scan.settings.iter().filter(|file| scopes.contains(&file.scope)) {
+        let open = |kind| file.unread.iter().filter(|one| one.kind == kind).count() as u64;
+        let in_policies = open(UnreadKind::OpenInPolicy);
+        let place = |one: &Unread| out::UnreadPlace {
+            path: file.path.clone(),
+            line: one.line,
+            kind: one.kind.name().to_owned(),
+            what: one.why.clone(),
+        };
+        all.broken_files += u64::from(file.broken == Some(true));
+        all.other_broken_files += u64::from(file.broken == Some(false));
+        all.unresolved += in_policies + open(UnreadKind::Open) + file.unread_more;
+        all.unresolved_in_policies += in_policies;
+        all.places.extend(file.unread.iter().map(place));
+    }
+    // Puts them in order and keeps the worst.
+    all.join(out::Unread::default());
+    all
+}
+
+/// Policies of code and layers of configuration, by path and line.
+fn policies(scan: &Scan) -> Vec<out::FoundPolicy> {
+    let code = scan.files.iter().flat_map(of_file);
+    let mut all: Vec<_> = code.chain(scan.settings.iter().flat_map(settings::of_file)).collect();
+    all.sort_by(|a, b| (&a.path, a.line, a.end_line).cmp(&(&b.path, b.line, b.end_line)));
+    all
 }
 
 fn of_file(file: &FileFindings) -> impl Iterator<Item = out::FoundPolicy> {
@@ -196,7 +231,8 @@ fn attempts(setting: &Setting<Attempts>) -> out::FoundAttempts {
         Attempts::Dynamic { expression, low, high, usual } => {
             found.kind = "dynamic".to_owned();
             found.expression = Some(expression.clone());
-            (found.low, found.high, found.usual) = (*low, *high, *usual);
+            // Something is always tried once.
+            (found.low, found.high, found.usual) = (low.or(Some(1)), *high, *usual);
         }
     }
     found
@@ -249,7 +285,7 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-fn scope(scope: Scope) -> &'static str {
+pub(super) fn scope(scope: Scope) -> &'static str {
     match scope {
         Scope::Production => "production",
         Scope::Test => "test",

@@ -43,6 +43,50 @@ const WHY: &[(&str, &str)] = &[
         "no-coordination",
         "each tier decides alone, and together they multiply the load on the lowest",
     ),
+    (
+        "layer-without-budget",
+        "a limit of attempts bounds one request; only a budget bounds the load while everything fails",
+    ),
+    (
+        "budget-tighter",
+        "retries that wait hold their places, and the requests behind them do not count as active: the share shrinks just when much fails",
+    ),
+    (
+        "fixed-retry-limit",
+        "a fixed number is too much for a quiet client and too little for a busy one; a share follows the load",
+    ),
+    (
+        "unlimited-retries",
+        "Envoy's 3 retries at once are the last thing that bounds an overload; raised, nothing does",
+    ),
+    (
+        "retries-beyond-timeout",
+        "the attempts on paper are not those that can be made, and slow ends are what an overload makes",
+    ),
+    (
+        "unsafe-methods-retried",
+        "a failure after the request was sent does not say whether it was carried out",
+    ),
+    (
+        "mesh-on-library",
+        "attempts of layers multiply, and the mesh's are often defaults that nobody wrote",
+    ),
+    (
+        "setting-without-effect",
+        "what is not read protects nobody, and nobody notices until the outage",
+    ),
+    (
+        "slow-instances-removed",
+        "under overload every instance is slow; restarting the slowest gives the rest its load",
+    ),
+    (
+        "queue-outlives-caller",
+        "what waits longer than its caller is served for nobody, and all behind it wait for that",
+    ),
+    (
+        "ejection-without-panic",
+        "under overload all instances fail, and each that is taken out leaves its load to the rest",
+    ),
 ];
 
 /// One line; empty for a rule that is not known.

@@ -3,6 +3,8 @@
 mod policies;
 mod summary;
 
+pub(crate) use summary::nothing;
+
 use std::fmt::Write as _;
 
 use anstyle::Style;

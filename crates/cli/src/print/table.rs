@@ -4,6 +4,11 @@ use super::{DIM, line, paint};
 
 /// Prints a table; the first column is left-aligned, the others right-aligned.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) {
+    line(self::rows(head, rows).trim_end_matches('\n'));
+}
+
+/// The same as text.
+pub(crate) fn rows(head: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|r| r.get(column)).map(|c| c.chars().count());
         cells.chain([head[column].chars().count()]).max().unwrap_or(0)
@@ -22,8 +27,11 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) {
         out.trim_end().to_owned()
     };
     let head: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
-    line(&paint(DIM, &format(&head)));
+    let mut out = paint(DIM, &format(&head));
+    out.push('\n');
     for row in rows {
-        line(&format(row));
+        out.push_str(&format(row));
+        out.push('\n');
     }
+    out
 }

@@ -6,13 +6,26 @@ mod basins;
 #[path = "../../../report/tests/it/chromium.rs"]
 #[allow(dead_code, clippy::print_stderr)]
 mod chromium;
+#[cfg(unix)]
+#[allow(clippy::disallowed_types)]
+mod drill;
+#[cfg(unix)]
+#[allow(clippy::disallowed_types, clippy::print_stderr)]
+mod emulate;
 mod examples;
+mod export;
 mod gates;
 mod html;
 #[cfg(unix)]
 mod interrupt;
 mod json;
+mod lab;
+mod learn;
+mod lever;
+mod load;
 mod output;
 mod plan;
 mod program;
+#[cfg(unix)]
+mod proxy;
 mod scan;

@@ -47,8 +47,22 @@ fn help() {
     holds("help-short", &["-h"]);
     holds("help-version", &["--version"]);
     for command in [
-        "headroom", "simulate", "solve", "plan", "scan", "check", "controls", "schema", "rules",
+        "headroom",
+        "simulate",
+        "solve",
+        "plan",
+        "scan",
+        "check",
+        "controls",
+        "schema",
+        "rules",
         "explain",
+        "learn",
+        "emulate",
+        "load",
+        "proxy",
+        "lab",
+        "incidents",
     ] {
         holds(&format!("help-{command}"), &[command, "--help"]);
     }

@@ -99,6 +99,32 @@ fn exit_codes() {
     exits(&[".", "--config", "other.yaml", "--fail-on", "error"], 1);
 }
 
+/// The layers of five services add up to what nobody configured, and so do those of a mesh.
+#[test]
+fn layers_add_up() {
+    let graph = ["scan", "--graph", "examples/five-layers.yaml"];
+    holds("scan-graph", &[&graph[..], &["--max-amplification", "10"]].concat());
+    holds("scan-graph-hotel", &["scan", "--graph", "examples/hotel-reservation.yaml"]);
+    holds("scan-amplification", &["scan", "examples/mesh", "--amplification"]);
+    holds("scan-mesh", &["scan", "examples/mesh", "--policies", "--implicit"]);
+    let ran = within(Path::new("../.."), &[&graph[..], &["--json"]].concat());
+    let way = &of_json(&ran)["ways"][0];
+    assert_eq!(way["worst"]["high"], 243.0);
+    assert_eq!(way["layers"].as_array().map(Vec::len), Some(5));
+}
+
+/// What was not read is not clean.
+#[test]
+fn nothing_to_scan() {
+    holds("scan-nothing", &["scan", "LICENSE-MIT"]);
+    holds("scan-nothing-sarif", &["scan", "LICENSE-MIT", "--format", "github"]);
+    let folder = folder(&[("README.md", "a\n"), ("vendor/b.py", BAD), ("c.min.js", "")]);
+    let ran = within(folder.path(), &["scan", "."]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(!ran.out.contains("clean"), "{}", ran.out);
+    assert!(ran.out.contains("left out: 2 files (1 minified, 1 vendored)"), "{}", ran.out);
+}
+
 #[test]
 fn what_the_configuration_leaves_out_is_left_out_from_anywhere() {
     let config = "scan: {exclude: [src/old/, '*_gen.py']}\n";
@@ -391,4 +417,59 @@ fn what_a_rule_says_is_the_same_in_every_format() {
             assert!(out.contains(rule), "{name} has no {rule}:\n{out}");
         }
     }
+}
+
+/// A broken manifest is no good news, and no bad one: it is said.
+#[test]
+fn what_could_not_be_read_is_said() {
+    let route = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: orders}\nspec:\n  hosts: [orders]\n  http:\n  - retries: {attempts: 2\n";
+    let template = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: orders}\nspec:\n  hosts: [orders]\n  http:\n  - route: [{destination: {host: orders}}]\n    retries:\n      attempts: {{ .Values.none }}\n      retryOn: connect-failure\n";
+    let folder = folder(&[
+        ("deploy/route.yaml", route),
+        ("deploy/data.yaml", "retries: [1\n"),
+        ("tests/route.yaml", route),
+        ("chart/Chart.yaml", "name: shop\n"),
+        ("chart/values.yaml", "a: 1\n"),
+        ("chart/templates/route.yaml", template),
+    ]);
+    let ran = within(folder.path(), &["scan", "."]);
+    assert_eq!(ran.code, Some(0), "{}", ran.out);
+    assert!(!ran.out.contains("clean"), "{}", ran.out);
+    assert!(ran.out.contains("not read: deploy/route.yaml:"), "{}", ran.out);
+    assert!(ran.out.contains("1 file of other data with mistakes"), "{}", ran.out);
+    let open = "not resolved: chart/templates/route.yaml:9: {{ .Values.none }}";
+    assert!(ran.out.contains(open), "{}", ran.out);
+    let result = of_json(&within(folder.path(), &["scan", ".", "--json"]));
+    let unread = &result["unread"];
+    assert_eq!(unread["broken_files"], 1, "tests may hold what they like");
+    assert_eq!(unread["places"][0]["kind"], "broken");
+    assert_eq!(unread["unresolved_in_policies"], 1);
+    let log = of_json(&within(folder.path(), &["scan", ".", "--format", "sarif"]));
+    let notes = &log["runs"][0]["invocations"][0]["toolExecutionNotifications"];
+    let place = &notes[1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert_eq!(place, "deploy/route.yaml", "{notes}");
+}
+
+/// Clients in code say who calls whom, where manifests name both.
+#[test]
+fn calls_are_found_in_code() {
+    let compose = "services:\n  web:\n    build: ./src/edge\n  cartservice:\n    image: shop/cartservice\n  store:\n    build: {context: ., dockerfile: src/store/Dockerfile}\n";
+    let web = "package main\nfunc main() { c := pb.NewCartServiceClient(conn) }\n";
+    let cart = "class Cart { Object c = StoreGrpc.newBlockingStub(channel); }\n";
+    let folder = folder(&[
+        ("compose.yaml", compose),
+        ("src/edge/main.go", web),
+        ("src/cartservice/Cart.java", cart),
+        ("lib/other.go", web),
+    ]);
+    let result = of_json(&within(folder.path(), &["scan", ".", "--amplification", "--json"]));
+    let edges = result["graph"]["edges"].as_array().unwrap();
+    let calls: Vec<_> = edges
+        .iter()
+        .filter(|edge| edge["from"] != "client")
+        .map(|edge| format!("{} {}", edge["from"], edge["to"]).replace('"', ""))
+        .collect();
+    assert_eq!(calls, ["cartservice store", "web cartservice"], "{result}");
+    let notes = result["notes"].to_string();
+    assert!(notes.contains("lib/other.go:2 calls cartservice"), "{notes}");
 }

@@ -4,8 +4,8 @@ use anyhow::bail;
 use damper_system::SystemFile;
 use serde_json::Value;
 
-use super::near;
 use super::targets::number;
+use crate::words::near;
 
 /// The assignments of a condition: `load.low=150/s` as it is, `load.low=x3` with the number
 /// written out, `load=x3` for every class.

@@ -4,8 +4,8 @@ use anyhow::{Context as _, bail};
 use damper_model::plan::Target;
 use damper_system::System;
 
-use super::near;
 use crate::args::PlanArgs;
+use crate::words::near;
 
 /// What is asked for if nothing is.
 const DEFAULT_HIDE: &str = "99.9%";

@@ -11,12 +11,26 @@ use super::{plain, severities, style};
 /// Notes that are printed; the rest is counted.
 const NOTES: usize = 10;
 
+/// What is said of a scan that has read no file: it is not clean.
+const NOTHING: &str = "nothing to scan: no file of a known language was read";
+
+/// The same in one line, for formats that have no place for it.
+pub(crate) fn nothing(scan: &Scan) -> String {
+    left_out(scan).map_or_else(|| NOTHING.to_owned(), |why| format!("{NOTHING}; {why}"))
+}
+
 pub(super) fn summary(out: &mut String, scan: &Scan) {
     let counting: Vec<&Finding> = scan.findings.iter().filter(|one| one.counts()).collect();
     let scopes = scan.scopes.join(", ");
     let files = scan.coverage.files;
-    if counting.is_empty() {
-        let word = if scan.partial { "no findings so far" } else { "clean" };
+    if files == 0 && !scan.partial {
+        let _ = writeln!(out, "{}", paint(BOLD, NOTHING));
+    } else if counting.is_empty() {
+        let word = match (scan.partial, scan.unread.broken_files) {
+            (true, _) => "no findings so far",
+            (false, 0) => "clean",
+            _ => "nothing found in what could be read",
+        };
         let _ = writeln!(out, "{}: no findings in {scopes} code", paint(colour("stable"), word));
     } else {
         let mut paths: Vec<_> = counting.iter().map(|finding| &finding.path).collect();
@@ -30,16 +44,28 @@ pub(super) fn summary(out: &mut String, scan: &Scan) {
         );
         by_rule(out, &counting);
     }
-    let _ = writeln!(
-        out,
-        "{} in {}, {}{}",
-        policies(scan.policies.len()),
-        count(usize::try_from(files).unwrap_or(usize::MAX), "file"),
-        count(usize::try_from(scan.coverage.lines).unwrap_or(usize::MAX), "line"),
-        languages(scan)
-    );
+    if files > 0 || scan.partial {
+        let _ = writeln!(
+            out,
+            "{} in {}, {}{}",
+            policies(scan.policies.len()),
+            count(usize::try_from(files).unwrap_or(usize::MAX), "file"),
+            count(usize::try_from(scan.coverage.lines).unwrap_or(usize::MAX), "line"),
+            languages(scan)
+        );
+    }
     for line in [unlisted(scan), marked(scan), left_out(scan)].into_iter().flatten() {
         let _ = writeln!(out, "{}", paint(DIM, &line));
+    }
+    if let Some(sentence) = scan.unread.sentence() {
+        let _ = writeln!(out, "{}", paint(DIM, &sentence));
+    }
+    for place in scan.unread.telling().take(NOTES) {
+        let _ = writeln!(out, "{}", paint(DIM, &format!("  {}", plain(&place.sentence()))));
+    }
+    let more = scan.unread.telling().count().saturating_sub(NOTES);
+    if more > 0 {
+        let _ = writeln!(out, "{}", paint(DIM, &format!("  {more} more, see --json")));
     }
     for note in scan.notes.iter().take(NOTES) {
         let _ = writeln!(out, "{}", paint(DIM, &format!("note: {}", plain(note))));

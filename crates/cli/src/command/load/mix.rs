@@ -1,0 +1,220 @@
+//! Classes, kinds of requests, and how much of the load each of them is.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use damper_control::Nanos;
+use damper_drill::load::{BadText, PLACEHOLDERS, Request, Stream, Text, header};
+use damper_system::model::Load;
+use damper_system::{BadPlaceholder, RequestFile, RequestKind};
+
+use super::plan::{ClassShare, Kind};
+use crate::args::LoadArgs;
+
+/// The header with the class of a request.
+const CLASS: &str = "x-damper-class";
+
+pub(crate) struct Mix {
+    /// Classes, the highest first.
+    pub(crate) names: Vec<String>,
+    /// By class and kind.
+    pub(crate) requests: Vec<Vec<Request>>,
+    /// Names of the kinds.
+    kinds: Vec<String>,
+    /// By class and kind: shares of the whole load, which sum to one.
+    shares: Vec<Vec<f64>>,
+}
+
+impl Mix {
+    pub(crate) fn new(args: &LoadArgs, path: &str) -> anyhow::Result<Self> {
+        let Some(file) = &args.requests else {
+            let given = args.class_mix.as_ref().map(|mix| mix.0.clone());
+            let tagged = given.is_some();
+            let given = given.unwrap_or_else(|| vec![("default".to_owned(), 1.0)]);
+            let request = |class: &String| {
+                let headers =
+                    if tagged { vec![header(CLASS, Text::literal(class))?] } else { vec![] };
+                anyhow::Ok(vec![Request { headers, ..Request::get(path) }])
+            };
+            let (names, shares): (Vec<_>, Vec<_>) = given.into_iter().unzip();
+            return Ok(Self {
+                requests: names.iter().map(request).collect::<Result<_, _>>()?,
+                shares: shares.into_iter().map(|share| vec![share]).collect(),
+                kinds: vec![format!("GET {path}")],
+                names,
+            });
+        };
+        if path != "/" {
+            bail!("paths come from {}, and the target has one, too: {path}", file.display());
+        }
+        let read = RequestFile::read(file, &check)?;
+        let mix = match &args.class_mix {
+            Some(mix) => mix.0.clone(),
+            None => {
+                let first = |(i, name): (usize, &String)| (name.clone(), f64::from(i == 0));
+                read.classes.iter().enumerate().map(first).collect()
+            }
+        };
+        Self::of(&read, &mix).with_context(|| file.display().to_string())
+    }
+
+    fn of(file: &RequestFile, mix: &[(String, f64)]) -> anyhow::Result<Self> {
+        let mut names = file.classes.clone();
+        for (name, _) in mix {
+            if !names.contains(name) {
+                // Those of the file go before, in its order; a file without classes has one that
+                // nobody named.
+                if names.iter().eq(["default"]) {
+                    names.clear();
+                }
+                names.push(name.clone());
+            }
+        }
+        if names.len() > 16 {
+            bail!("there are {} classes, and 16 is the most", names.len());
+        }
+        let total: f64 = file.requests.iter().map(|kind| kind.weight).sum();
+        let of_mix =
+            |class: &String| mix.iter().find(|(name, _)| name == class).map_or(0.0, |m| m.1);
+        let share = |number: usize, class: &String, kind: &RequestKind| match kind.class {
+            Some(own) if own == number => kind.weight / total,
+            Some(_) => 0.0,
+            None => kind.weight / total * of_mix(class),
+        };
+        let by_class = |(number, class): (usize, &String)| {
+            file.requests.iter().map(|kind| share(number, class, kind)).collect()
+        };
+        let requests = names.iter().map(|class| {
+            file.requests.iter().map(|kind| request(kind, class)).collect::<Result<_, _>>()
+        });
+        Ok(Self {
+            requests: requests.collect::<Result<_, _>>()?,
+            kinds: file.requests.iter().map(|kind| kind.name.clone()).collect(),
+            shares: names.iter().enumerate().map(by_class).collect(),
+            names,
+        })
+    }
+
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.requests.iter().flatten().any(|request| request.body.is_some())
+    }
+
+    pub(crate) fn classes(&self) -> Vec<ClassShare> {
+        let classes = self.names.iter().zip(&self.shares);
+        let class = |(name, shares): (&String, &Vec<f64>)| ClassShare {
+            class: name.clone(),
+            share: shares.iter().sum(),
+        };
+        classes.map(class).collect()
+    }
+
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        let shares = |kind: usize| self.shares.iter().map(|class| class[kind]).collect();
+        let kinds = self.kinds.iter().enumerate();
+        kinds.map(|(n, name)| Kind { request: name.clone(), shares: shares(n) }).collect()
+    }
+
+    /// The load of each class, rising over `ramp`.
+    pub(crate) fn streams(&self, rate: f64, ramp: Duration) -> Vec<Stream> {
+        let load = |share: f64| match ramp {
+            Duration::ZERO => Load::Constant(rate * share),
+            ramp => Load::Profile(vec![
+                (Nanos::ZERO, 0.0),
+                (Nanos(u64::try_from(ramp.as_nanos()).unwrap_or(u64::MAX)), rate * share),
+            ]),
+        };
+        let stream = |shares: &Vec<f64>| {
+            let sum: f64 = shares.iter().sum();
+            let kinds = shares.iter().map(|share| if sum > 0.0 { share / sum } else { 0.0 });
+            Stream { load: load(sum), kinds: kinds.collect() }
+        };
+        self.shares.iter().map(stream).collect()
+    }
+}
+
+/// The environment, for placeholders.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// What a request file may have as a text.
+fn check(text: &str) -> Result<(), BadPlaceholder> {
+    let read = Text::parse(text, variable);
+    read.map(|_| ()).map_err(|why| {
+        let near = match &why {
+            BadText::Unknown(name) => nearest(name).map(|word| format!("{{{{{word}}}}}")),
+            _ => None,
+        };
+        (why.to_string(), near)
+    })
+}
+
+fn nearest(name: &str) -> Option<&'static str> {
+    let word = name.split([' ', ':']).next().unwrap_or(name);
+    let distance = |known: &&str| strsim::damerau_levenshtein(word, known);
+    PLACEHOLDERS.into_iter().min_by_key(distance).filter(|known| distance(known) <= 2)
+}
+
+fn request(kind: &RequestKind, class: &str) -> anyhow::Result<Request> {
+    let text = |text: &str| Text::parse(text, variable);
+    let mut headers = Vec::with_capacity(kind.headers.len() + 1);
+    for (name, value) in &kind.headers {
+        headers.push(header(name, text(value)?)?);
+    }
+    if class != "default" && !kind.headers.iter().any(|(name, _)| name == CLASS) {
+        headers.push(header(CLASS, Text::literal(class))?);
+    }
+    Ok(Request {
+        method: kind.method.parse()?,
+        path: text(&kind.path)?,
+        headers,
+        body: kind.body.as_deref().map(text).transpose()?,
+        expect: kind.expect.iter().map(|status| *status..=*status).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> RequestFile {
+        RequestFile::parse("requests.yaml", text, &check).unwrap()
+    }
+
+    #[test]
+    fn weights_and_classes_make_shares() {
+        let file = file(
+            "requests: 1\nclasses: [high, low]\n\
+             send: {a: {path: /a, weight: 3, class: high}, b: {path: /b}}",
+        );
+        let mix = Mix::of(&file, &[("high".into(), 0.4), ("low".into(), 0.6)]).unwrap();
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} is not {b}");
+        close(mix.classes()[0].share, 0.75 + 0.25 * 0.4);
+        close(mix.classes()[1].share, 0.25 * 0.6);
+        let streams = mix.streams(100.0, Duration::ZERO);
+        assert_eq!(streams[1].load, Load::Constant(100.0 * (0.25 * 0.6)));
+        close(streams[0].kinds[0], 0.75 / 0.85);
+        close(streams[1].kinds[0], 0.0);
+        assert_eq!(mix.requests[0][0].headers[0].0, CLASS);
+    }
+
+    #[test]
+    fn a_mix_names_the_classes_of_a_file_without_any() {
+        let mix = Mix::of(&file("requests: 1\nsend: {a: {path: /a}}"), &[("gold".into(), 1.0)]);
+        assert_eq!(mix.unwrap().names, ["gold"]);
+    }
+
+    #[test]
+    fn a_ramp_ends_at_the_rate() {
+        let mix = Mix::of(&file("requests: 1\nsend: {a: {path: /a}}"), &[("default".into(), 1.0)]);
+        let streams = mix.unwrap().streams(50.0, Duration::from_secs(2));
+        let points = vec![(Nanos::ZERO, 0.0), (Nanos::from_secs(2), 50.0)];
+        assert_eq!(streams[0].load, Load::Profile(points));
+    }
+
+    #[test]
+    fn the_nearest_placeholder() {
+        assert_eq!(nearest("conter"), Some("counter"));
+        assert_eq!(nearest("nothing like it"), None);
+    }
+}
