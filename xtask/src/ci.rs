@@ -17,7 +17,7 @@ pub(crate) fn run_task() -> Result<()> {
         Ok(if installed { Done::Noted("installed cargo-deny".into()) } else { Done::Passed })
     });
     steps.run("clippy", || {
-        run(&mut cargo("clippy --workspace --all-targets --locked -- -D warnings"))?;
+        run(&mut cargo("clippy --workspace --all-targets --all-features --locked -- -D warnings"))?;
         Ok(Done::Passed)
     });
     steps.run("documentation", || {

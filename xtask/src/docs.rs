@@ -27,9 +27,10 @@ struct Example {
 
 /// What writes pages when it is told to: tests that compare them otherwise. One after the other,
 /// since some read what others write.
-const WRITERS: [&str; 5] = [
+const WRITERS: [&str; 6] = [
     "test --package damper-control --test pages -- --test-threads 1",
     "test --package damper-system --test it docs:: -- --test-threads 1",
+    "test --package damper-mesh --test docs -- --test-threads 1",
     "test --package damper-model --test approximations",
     "test --release --package damper-sim --test compared -- --ignored",
     "test --release --package damper --test it basins::the_chain -- --ignored",
@@ -81,7 +82,7 @@ fn prepare(root: &Path, scratch: &Path) -> Result<()> {
         fs::remove_dir_all(scratch)?;
     }
     fs::create_dir_all(scratch)?;
-    for name in ["docs", "examples"] {
+    for name in ["docs", "examples", "deploy"] {
         #[cfg(unix)]
         std::os::unix::fs::symlink(root.join(name), scratch.join(name))?;
         #[cfg(windows)]

@@ -16,7 +16,7 @@ pub(crate) fn root() -> PathBuf {
 
 /// Where tools are installed that this machine does not have. Not the user's own folder: what
 /// a test run brings along goes with the checkout.
-fn tools() -> PathBuf {
+pub(crate) fn tools() -> PathBuf {
     root().join(".tools")
 }
 

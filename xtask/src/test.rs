@@ -5,23 +5,24 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::process::{cargo, cargo_tool, files, output, program, root, run, target, works};
+use crate::process::{cargo, cargo_tool, files, output, root, run, target, works};
 use crate::steps::{Done, Steps};
-use crate::{browser, compare, docs};
-
-/// Seconds that each fuzz target runs.
-const FUZZ_SECONDS: u32 = 30;
+use crate::{browser, compare, debian, docs, filter, fuzz, harness, live, npm};
 
 /// Runs everything.
 pub(crate) fn run_all(steps: &mut Steps) {
-    let mut runner =
-        Runner { nextest: works(&mut cargo("nextest --version")), browser: browser::find() };
+    let mut runner = Runner {
+        nextest: works(&mut cargo("nextest --version")),
+        browser: browser::find(),
+        envoy: None,
+        others: Vec::new(),
+    };
     steps.run("tools", || runner.prepare());
     steps.run("tests", || {
         let words = if runner.nextest {
-            "nextest run --workspace --locked --no-fail-fast --no-tests pass"
+            "nextest run --workspace --all-features --locked --no-fail-fast --no-tests pass"
         } else {
-            "test --workspace --locked --no-fail-fast --lib --bins --tests"
+            "test --workspace --all-features --locked --no-fail-fast --lib --bins --tests"
         };
         run(&mut runner.settings(cargo(words)))?;
         Ok(Done::Passed)
@@ -34,16 +35,19 @@ pub(crate) fn run_all(steps: &mut Steps) {
         run(&mut cargo("build --release --locked --package damper"))?;
         Ok(Done::Passed)
     });
+    steps.run("filter", || Ok(Done::Noted(filter::build(&filter::Arguments::default())?)));
     steps.run("slow tests", || runner.slow());
+    steps.run("live run", live::quick);
     steps.run("atomics", atomics);
     steps.run("same decisions", || {
         compare::control::same()?;
         Ok(Done::Passed)
     });
+    steps.run("attempts of programs", || Ok(Done::Noted(harness::step()?)));
     steps.run("examples in the docs", || {
         docs::check(&target()?.join("release"), &target()?.join("docs-examples"))
     });
-    steps.run("fuzz", fuzz);
+    steps.run("fuzz", fuzz::step);
 }
 
 /// `cargo xtask test`.
@@ -56,6 +60,9 @@ pub(crate) fn run_task(only: &[String]) -> Result<()> {
 struct Runner {
     nextest: bool,
     browser: Option<PathBuf>,
+    envoy: Option<PathBuf>,
+    /// Other programs by the variables that name them.
+    others: Vec<(String, PathBuf)>,
 }
 
 impl Runner {
@@ -72,6 +79,30 @@ impl Runner {
             }
             Err(error) => notes.push(format!("browser tests are skipped: {error:#}")),
         }
+        match compare::envoy() {
+            Ok(path) => self.envoy = Some(path),
+            Err(error) => notes.push(format!("tests with Envoy are skipped: {error:#}")),
+        }
+        match compare::export_python() {
+            Ok(path) => self.others.push(("EXPORT_PYTHON".to_owned(), path)),
+            Err(error) => notes.push(format!("exports are not tried with gRPC: {error:#}")),
+        }
+        match compare::export_models() {
+            Ok(path) => self.others.push(("EXPORT_MODELS".to_owned(), path)),
+            Err(error) => notes.push(format!("exports are not held to npm's models: {error:#}")),
+        }
+        match npm::http_server() {
+            Ok(path) => self.others.push(("NPM_HTTP_SERVER".to_owned(), path)),
+            Err(error) => notes.push(format!("no drill on a server from npm: {error:#}")),
+        }
+        for one in &debian::PROGRAMS {
+            match one.find() {
+                Ok(path) => self.others.push((one.name.to_uppercase(), path)),
+                Err(error) => {
+                    notes.push(format!("nothing is tried with {}: {error:#}", one.name));
+                }
+            }
+        }
         let notes = notes.join("; ");
         eprintln!("{notes}");
         Ok(Done::Noted(notes))
@@ -84,6 +115,13 @@ impl Runner {
         if let Some(path) = &self.browser {
             command.env("CHROMIUM", path).env("DAMPER_REQUIRE_BROWSER", "1");
         }
+        if let Some(path) = &self.envoy {
+            command.env("ENVOY", path);
+        }
+        if let Some(path) = filter::path().ok().filter(|path| path.is_file()) {
+            command.env("DAMPER_FILTER", path);
+        }
+        command.envs(self.others.iter().map(|(name, path)| (name, path)));
         command
     }
 
@@ -129,31 +167,4 @@ fn atomics() -> Result<Done> {
     command.env("RUSTFLAGS", "--cfg loom").arg("--target-dir").arg(target()?.join("loom"));
     run(&mut command)?;
     Ok(Done::Passed)
-}
-
-/// Every fuzz target for a short while. Needs a nightly compiler, which is not brought along.
-fn fuzz() -> Result<Done> {
-    let manifest = root().join("fuzz/Cargo.toml");
-    if !manifest.is_file() {
-        return Ok(Done::Skipped("no fuzz targets".into()));
-    }
-    let nightly = |words: &str| {
-        let mut command = program("cargo");
-        // Without this, asking for a toolchain that is not there would download it.
-        command.env("RUSTUP_AUTO_INSTALL", "0").env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
-        command.arg("+nightly").args(words.split_whitespace());
-        command
-    };
-    if !works(&mut nightly("--version")) {
-        return Ok(Done::Skipped("no nightly toolchain".into()));
-    }
-    if let Err(error) = cargo_tool("fuzz") {
-        return Ok(Done::Skipped(format!("no cargo-fuzz: {error:#}")));
-    }
-    let targets = output(&mut cargo("fuzz list"))?;
-    let targets: Vec<&str> = targets.split_whitespace().collect();
-    for target in &targets {
-        run(&mut nightly(&format!("fuzz run {target} -- -max_total_time={FUZZ_SECONDS}")))?;
-    }
-    Ok(Done::Noted(format!("{FUZZ_SECONDS} s each: {}", targets.join(", "))))
 }

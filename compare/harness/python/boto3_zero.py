@@ -1,0 +1,13 @@
+# py-botocore-config: off.
+import os
+
+import boto3
+from botocore.config import Config
+
+queue = boto3.client(
+    "sqs",
+    region_name="eu-west-1",
+    endpoint_url=os.environ["HARNESS_URL"] + "/503",
+    config=Config(retries={"max_attempts": 0}),
+)
+queue.list_queues()
