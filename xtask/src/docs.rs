@@ -52,6 +52,8 @@ pub(crate) fn rewrite() -> Result<()> {
 }
 
 /// Runs the examples of the README and of `docs/` with the program in `bin`, in `scratch`.
+///
+/// `bin` is a folder with `damper` in it, of whatever profile: what it prints is the same.
 pub(crate) fn check(bin: &Path, scratch: &Path) -> Result<Done> {
     let root = root();
     let mut pages = files(&root.join("docs"), ".md")?;

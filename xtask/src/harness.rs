@@ -10,7 +10,7 @@ mod said;
 mod server;
 mod verdict;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
@@ -55,7 +55,7 @@ struct Row {
 
 /// `cargo xtask harness`.
 pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
-    let (rows, missing) = measure(arguments)?;
+    let (rows, missing) = measure(arguments, &process::damper()?)?;
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&as_json(&rows))?);
     } else {
@@ -71,8 +71,8 @@ pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
 }
 
 /// The same, as a step of the tests: what could not run is said.
-pub(crate) fn step() -> Result<String> {
-    let (rows, missing) = measure(&Arguments::default())?;
+pub(crate) fn step(damper: &Path) -> Result<String> {
+    let (rows, missing) = measure(&Arguments::default(), damper)?;
     print(&rows, true);
     let all: Vec<&Row> = rows.iter().collect();
     judge(&all)?;
@@ -81,7 +81,7 @@ pub(crate) fn step() -> Result<String> {
 }
 
 /// Runs and scans all that are asked for; and what is not installed.
-fn measure(arguments: &Arguments) -> Result<(Vec<Row>, Vec<&'static str>)> {
+fn measure(arguments: &Arguments, damper: &Path) -> Result<(Vec<Row>, Vec<&'static str>)> {
     let mut programs = Vec::new();
     let mut missing = Vec::new();
     for language in Language::ALL {
@@ -99,19 +99,15 @@ fn measure(arguments: &Arguments) -> Result<(Vec<Row>, Vec<&'static str>)> {
         language.prepare()?;
         programs.extend(all);
     }
-    if std::env::var_os("DAMPER_BIN").is_none() {
-        process::run(&mut process::cargo("build --release --locked --quiet --package damper"))?;
-    }
     let logs = process::target()?.join("harness");
     std::fs::create_dir_all(&logs)?;
-    let damper = damper()?;
     let queue = Mutex::new(programs.into_iter());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(program) = queue.lock().ok().and_then(|mut queue| queue.next()) {
-                    let row = one(program, &damper, &logs);
+                    let row = one(program, damper, &logs);
                     if let Ok(mut done) = done.lock() {
                         done.push(row);
                     }
@@ -130,12 +126,7 @@ fn measure(arguments: &Arguments) -> Result<(Vec<Row>, Vec<&'static str>)> {
     Ok((rows, missing))
 }
 
-fn damper() -> Result<PathBuf> {
-    let built = || Ok(process::target()?.join("release/damper"));
-    std::env::var_os("DAMPER_BIN").map(PathBuf::from).map_or_else(built, Ok)
-}
-
-fn one(program: Program, damper: &PathBuf, logs: &std::path::Path) -> Result<Row> {
+fn one(program: Program, damper: &Path, logs: &Path) -> Result<Row> {
     let log = logs.join(format!("{}.log", program.name().replace('/', "-")));
     let measured = program.measure(&log)?;
     let mut command: Command = process::program(damper);

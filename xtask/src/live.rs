@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::process::{cargo, root, run, target};
+use crate::process::{damper, root, target};
 use crate::steps::Done;
 use measure::{Bench, Failure, How, Live, Part};
 pub(crate) use quick::quick;
@@ -155,11 +155,9 @@ pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
     if arguments.what == "proxy" {
         return proxy::run_task();
     }
-    if !arguments.no_build {
-        run(&mut cargo("build --release --locked --package damper"))?;
-    }
+    let damper = if arguments.no_build { target()?.join("release/damper") } else { damper()? };
     if arguments.quick {
-        match quick()? {
+        match quick(damper)? {
             Done::Noted(note) => println!("{note}"),
             Done::Skipped(why) => println!("skipped: {why}"),
             Done::Passed => {}
@@ -167,7 +165,7 @@ pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     let begun = Instant::now();
-    let bench = Bench::new(arguments.static_policy)?;
+    let bench = Bench::new(damper, arguments.static_policy)?;
     let loads = if arguments.loads.is_empty() { LOADS.to_vec() } else { arguments.loads.clone() };
     let points = all(&loads);
     let mut predicted = Vec::with_capacity(points.len());
@@ -268,11 +266,6 @@ fn all(loads: &[u32]) -> Vec<Point> {
         points.push(Point { form, limits: LIMITS[0], low: 250, immediate: true });
     }
     points
-}
-
-/// Where the program is that was built.
-fn damper() -> Result<PathBuf> {
-    Ok(target()?.join("release/damper"))
 }
 
 /// The filter, where it has been made.

@@ -85,7 +85,7 @@ pub(crate) fn cargo_tool(subcommand: &str) -> Result<bool> {
     let mut install = cargo("install --locked --root");
     // The optimiser takes most of the time of an installation and gives little back here.
     install.arg(tools()).arg(format!("cargo-{subcommand}"));
-    install.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+    install.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
     run(&mut install)?;
     Ok(true)
 }
@@ -95,6 +95,15 @@ pub(crate) fn target() -> Result<PathBuf> {
     let metadata = metadata()?;
     let target = metadata.get("target_directory").and_then(|t| t.as_str());
     Ok(target.context("`cargo metadata` names no target directory")?.into())
+}
+
+/// The program of the repository: what `DAMPER_BIN` names, or its release build, brought up to date.
+pub(crate) fn damper() -> Result<PathBuf> {
+    if let Some(named) = env::var_os("DAMPER_BIN") {
+        return Ok(named.into());
+    }
+    run(&mut cargo("build --release --locked --quiet --package damper"))?;
+    Ok(target()?.join("release/damper"))
 }
 
 /// What Cargo knows about the packages of the workspace.

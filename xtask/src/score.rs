@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::process::{cargo, output, program, root, run};
+use crate::process::{damper, output, program};
 use labels::Repository;
 use tally::{Report, Tally};
 
@@ -35,9 +35,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
-    if std::env::var_os("DAMPER_BIN").is_none() {
-        run(&mut cargo("build --release --locked --quiet"))?;
-    }
+    let damper = damper()?;
     let checkouts = arguments.checkouts.as_ref().unwrap_or(&arguments.labels);
     let mut report = Report::default();
     for file in label_files(&arguments.labels)? {
@@ -51,7 +49,7 @@ pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
             continue;
         }
         let repository = Repository::read(&file)?;
-        let found = scan(&folder)?;
+        let found = scan(&damper, &folder)?;
         report.add(Tally::of(&repository, &found));
     }
     if report.repositories.is_empty() {
@@ -78,12 +76,9 @@ fn label_files(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// The policies that `damper scan` finds in a folder.
-fn scan(folder: &Path) -> Result<Vec<Value>> {
+fn scan(damper: &Path, folder: &Path) -> Result<Vec<Value>> {
     let folder = std::path::absolute(folder)?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    let binary =
-        std::env::var_os("DAMPER_BIN").map_or(target.join("release/damper"), PathBuf::from);
-    let mut command = program(binary);
+    let mut command = program(damper);
     // From within, so that paths are those of the labels.
     command.args(["scan", ".", "--json", "--quiet", "--fail-on", "never"]);
     command.args(["--scope", "all", "--implicit"]).current_dir(folder);

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
-use crate::process::{cargo, cargo_tool, files, output, root, run, target, works};
+use crate::process::{cargo, cargo_tool, run, target, works};
 use crate::steps::{Done, Steps};
 use crate::{browser, compare, debian, docs, filter, fuzz, harness, live, npm};
 
@@ -31,21 +31,17 @@ pub(crate) fn run_all(steps: &mut Steps) {
         run(&mut cargo("test --workspace --locked --no-fail-fast --doc"))?;
         Ok(Done::Passed)
     });
-    steps.run("release build", || {
-        run(&mut cargo("build --release --locked --package damper"))?;
-        Ok(Done::Passed)
-    });
     steps.run("filter", || Ok(Done::Noted(filter::build(&filter::Arguments::default())?)));
     steps.run("slow tests", || runner.slow());
-    steps.run("live run", live::quick);
+    steps.run("live run", || live::quick(program()?));
     steps.run("atomics", atomics);
     steps.run("same decisions", || {
         compare::control::same()?;
         Ok(Done::Passed)
     });
-    steps.run("attempts of programs", || Ok(Done::Noted(harness::step()?)));
+    steps.run("attempts of programs", || Ok(Done::Noted(harness::step(&program()?)?)));
     steps.run("examples in the docs", || {
-        docs::check(&target()?.join("release"), &target()?.join("docs-examples"))
+        docs::check(&target()?.join("debug"), &target()?.join("docs-examples"))
     });
     steps.run("fuzz", fuzz::step);
 }
@@ -125,38 +121,28 @@ impl Runner {
         command
     }
 
-    /// Tests marked `#[ignore = "slow: …"]`, in release, of the packages that have any.
+    /// Tests marked `#[ignore = "slow: …"]`, as they were built with the others.
     fn slow(&self) -> Result<Done> {
-        let mut packages = Vec::new();
-        for manifest in files(&root().join("crates"), "Cargo.toml")? {
-            let folder = manifest.parent().context("a manifest is in a folder")?;
-            let mut slow = false;
-            for file in files(folder, ".rs")? {
-                slow |= std::fs::read_to_string(&file)?.contains("#[ignore");
-            }
-            if slow {
-                let mut id = cargo("pkgid --locked --manifest-path");
-                let id = output(id.arg(&manifest))?;
-                packages.push(id.trim().to_owned());
-            }
-        }
-        if packages.is_empty() {
-            return Ok(Done::Skipped("no test is marked as slow".into()));
-        }
         let mut command = if self.nextest {
-            cargo("nextest run --release --locked --no-fail-fast --run-ignored only")
+            cargo(
+                "nextest run --workspace --all-features --locked --no-fail-fast --run-ignored only",
+            )
         } else {
-            cargo("test --release --locked --no-fail-fast --lib --bins --tests")
+            cargo("test --workspace --all-features --locked --no-fail-fast --lib --bins --tests")
         };
-        for package in packages {
-            command.arg("--package").arg(package);
-        }
         if !self.nextest {
             command.args(["--", "--ignored"]);
         }
         run(&mut self.settings(command))?;
         Ok(Done::Passed)
     }
+}
+
+/// The program as the tests built it. One build serves all steps: a second one, in release, would
+/// take as long as the tests.
+fn program() -> Result<PathBuf> {
+    run(&mut cargo("test --workspace --all-features --locked --lib --bins --tests --no-run"))?;
+    Ok(target()?.join("debug/damper"))
 }
 
 /// Every interleaving of what threads share, by loom. Its atomics are not those of the rest, so it

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::stats::Estimate;
-use super::{Point, Predicted, Simulated, damper, filter};
+use super::{Point, Predicted, Simulated, filter};
 use crate::compare;
 use crate::process::{program, quiet_output};
 
@@ -84,9 +84,9 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub(super) fn new(static_policy: bool) -> Result<Self> {
+    pub(super) fn new(damper: PathBuf, static_policy: bool) -> Result<Self> {
         let filter = if static_policy { None } else { filter() };
-        Ok(Self { damper: damper()?, envoy: compare::envoy()?, filter })
+        Ok(Self { damper, envoy: compare::envoy()?, filter })
     }
 
     /// Runs a point: a warm-up and a measurement.

@@ -1,5 +1,7 @@
 //! The short run of the tests.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 
 use super::measure::{How, Live};
@@ -17,11 +19,11 @@ const PACES: [u32; 3] = [2, 4, 8];
 /// A run on a machine that does not keep its pace shows the machine, not the system: what is not
 /// as predicted is then measured again, slower, and on a machine that keeps no pace it is left
 /// open. On a machine that was in time the first figures stand.
-pub(crate) fn quick() -> Result<Done> {
+pub(crate) fn quick(damper: PathBuf) -> Result<Done> {
     if compare::envoy().is_err() {
         return Ok(Done::Skipped("no Envoy".into()));
     }
-    let bench = Bench::new(false)?;
+    let bench = Bench::new(damper, false)?;
     let mut why = String::new();
     for slower in PACES {
         match at_pace(&bench, slower)? {
