@@ -75,11 +75,9 @@ pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
     let envoy = envoy()?;
     let folder = target()?.join("compare/filter");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    let empty = folder.join("empty.wasm");
-    fs::write(&empty, setup::empty_plugin())?;
     let server = Server::start()?;
     let mut all = Vec::new();
-    for (name, filter) in setup::variants(&plugin, &empty) {
+    for (name, filter) in setup::variants(&plugin, &folder)? {
         let bootstrap = setup::bootstrap(&filter, server.port);
         all.push(start(&envoy, &folder, name, &bootstrap.to_string())?);
     }

@@ -1,7 +1,9 @@
 //! What is compared: bootstraps that differ in one filter or in their routes.
 
+use std::fs;
 use std::path::Path;
 
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 pub(super) const LUA: &str = "Lua";
@@ -50,8 +52,16 @@ function envoy_on_request(handle)
 end
 "#;
 
+/// Plugins written by hand, from nothing to the least that does the same: where the time goes that
+/// no other plugin could save.
+const BY_HAND: [(&str, &str); 3] = [
+    ("a plugin that does nothing", include_str!("plugins/nothing.wat")),
+    ("one that reads a header", include_str!("plugins/reads.wat")),
+    ("the least that does the same", include_str!("plugins/least.wat")),
+];
+
 /// All that are compared, the one to compare with first.
-pub(super) fn variants(plugin: &Path, empty: &Path) -> Vec<(&'static str, Filter)> {
+pub(super) fn variants(plugin: &Path, folder: &Path) -> Result<Vec<(&'static str, Filter)>> {
     let ours = |budget: &str| Filter::Plugin {
         file: plugin.display().to_string(),
         configuration: format!(
@@ -59,19 +69,25 @@ pub(super) fn variants(plugin: &Path, empty: &Path) -> Vec<(&'static str, Filter
                 "retry": {{"limit": {{"high": 5, "low": 1}}{budget}}}}}"#
         ),
     };
-    vec![
+    let mut all = vec![
         ("no filter", Filter::None),
         ("routes by class", Filter::Routes),
         (LUA, Filter::Lua(SCRIPT)),
         ("Lua that counts nothing", Filter::Lua(SHORT_SCRIPT)),
-        (
-            "a plugin that does nothing",
-            Filter::Plugin { file: empty.display().to_string(), configuration: String::new() },
-        ),
+    ];
+    for (name, text) in BY_HAND {
+        let file = folder.join(format!("{}.wasm", name.replace(' ', "-")));
+        fs::write(&file, wat::parse_str(text).with_context(|| name)?)
+            .with_context(|| file.display().to_string())?;
+        let file = file.display().to_string();
+        all.push((name, Filter::Plugin { file, configuration: String::new() }));
+    }
+    all.extend([
         ("Damper", ours("")),
         ("Damper with a ratio budget", ours(r#", "budget": {"kind": "ratio"}"#)),
         ("Damper with a token bucket", ours(r#", "budget": {"kind": "token-bucket"}"#)),
-    ]
+    ]);
+    Ok(all)
 }
 
 fn retry(limit: u32) -> Value {
@@ -121,58 +137,4 @@ pub(super) fn bootstrap(filter: &Filter, server: u16) -> Value {
             "clusters": [{"name": "up", "connect_timeout": "1s",
                 "load_assignment": {"cluster_name": "up", "endpoints": [{"lb_endpoints": [
                     {"endpoint": {"address": address(server)}}]}]}}]}})
-}
-
-/// A plugin that is called as ours is, and returns at once: what it costs is Envoy's own share.
-pub(super) fn empty_plugin() -> Vec<u8> {
-    // Contents are short: their lengths take one byte, but that of the exports takes two.
-    let section = |id: u8, content: &[u8]| [&[id, content.len() as u8], content].concat();
-    let export = |name: &str, kind: u8, index: u8| {
-        [&[name.len() as u8], name.as_bytes(), &[kind, index]].concat()
-    };
-    let types = [
-        &[6u8][..],
-        &[0x60, 3, 0x7f, 0x7f, 0x7f, 1, 0x7f],
-        &[0x60, 2, 0x7f, 0x7f, 1, 0x7f],
-        &[0x60, 2, 0x7f, 0x7f, 0],
-        &[0x60, 0, 0],
-        &[0x60, 1, 0x7f, 1, 0x7f],
-        &[0x60, 1, 0x7f, 0],
-    ]
-    .concat();
-    let exports = [
-        export("memory", 2, 0),
-        export("proxy_on_request_headers", 0, 0),
-        export("proxy_on_response_headers", 0, 0),
-        export("proxy_on_vm_start", 0, 1),
-        export("proxy_on_configure", 0, 1),
-        export("proxy_on_context_create", 0, 2),
-        export("proxy_abi_version_0_2_1", 0, 3),
-        export("malloc", 0, 4),
-        export("proxy_on_delete", 0, 5),
-    ];
-    // The constants 0 and 1, nothing twice, the constant 16, nothing.
-    let code: [&[u8]; 6] = [
-        &[0, 0x41, 0, 0x0b],
-        &[0, 0x41, 1, 0x0b],
-        &[0, 0x0b],
-        &[0, 0x0b],
-        &[0, 0x41, 16, 0x0b],
-        &[0, 0x0b],
-    ];
-    let bodies: Vec<u8> =
-        code.iter().flat_map(|body| [&[body.len() as u8], *body].concat()).collect();
-    let listed = [&[exports.len() as u8][..], &exports.concat()].concat();
-    let length = [(listed.len() & 0x7f) as u8 | 0x80, (listed.len() >> 7) as u8];
-    [
-        &b"\0asm\x01\0\0\0"[..],
-        &section(1, &types),
-        &section(3, &[6, 0, 1, 2, 3, 4, 5]),
-        &section(5, &[1, 0, 1]),
-        &[7],
-        &length,
-        &listed,
-        &section(10, &[&[6u8][..], &bodies].concat()),
-    ]
-    .concat()
 }
