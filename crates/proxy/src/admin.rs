@@ -85,6 +85,8 @@ pub struct Options {
     pub readiness: Readiness,
     /// Where pulls are logged.
     pub log: Option<Log>,
+    /// Where positions of levers are kept over a restart; nothing: it opens them.
+    pub state_file: Option<std::path::PathBuf>,
     /// What `/config` says. Values whose key sounds secret are not shown whatever they are.
     pub config: Arc<std::sync::RwLock<serde_json::Value>>,
 }
@@ -181,7 +183,11 @@ pub fn serve_exporting(
     let reserve = listen::Reserve::new()?;
     let watch = Watch::new(options.hops.clone());
     watch.tick(clock::now());
-    let levers = Levers::new(options.hops.clone(), watch.clone(), options.log.clone());
+    let (hops, log) = (options.hops.clone(), options.log.clone());
+    let levers = match &options.state_file {
+        Some(path) => Levers::kept(clock::now(), hops, watch.clone(), log, path),
+        None => Levers::new(hops, watch.clone(), log),
+    };
     let (stop, stopped) = watch::channel(false);
     let exporting = otlp.map(|otlp| {
         let (hops, log) = (options.hops.clone(), options.log.clone());

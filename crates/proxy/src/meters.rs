@@ -52,10 +52,12 @@ pub enum Overall {
     Malformed,
     /// Requests that were sent again, since the connection had been closed meanwhile.
     Resent,
+    /// Requests that were refused, since there were as many as may be.
+    RefusedRequests,
 }
 
 /// Names and meanings of [`Overall`], in its order.
-pub const OVERALL: [(&str, &str); 9] = [
+pub const OVERALL: [(&str, &str); 10] = [
     ("connections_accepted", "connections of callers that were accepted"),
     ("connections_closed", "connections of callers that were closed"),
     ("connections_refused", "connections of callers refused, since there were as many as may be"),
@@ -65,6 +67,7 @@ pub const OVERALL: [(&str, &str); 9] = [
     ("distrusted_requests", "requests of strangers that carried what only a trusted peer may say"),
     ("malformed_requests", "requests refused as malformed or too large"),
     ("upstream_resent", "requests sent again, as the connection had been closed meanwhile"),
+    ("requests_refused", "requests refused, since there were as many as may be"),
 ];
 
 /// Enough for the threads of a sidecar; more threads share.

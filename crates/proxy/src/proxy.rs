@@ -198,10 +198,10 @@ impl Proxy {
                 Some(before) => before.gate.clone(),
                 None => {
                     let meters = controls.hop.meters().clone();
-                    Arc::new(Gate::new(listener.limits.connections, meters))
+                    Arc::new(Gate::new(&listener.limits, meters))
                 }
             };
-            gate.set(listener.limits.connections, controls.hop.meters().clone());
+            gate.set(&listener.limits, controls.hop.meters().clone());
             let mut all = all.map(Vec::into_iter);
             for given in &mut given {
                 given.push(Given {

@@ -121,6 +121,7 @@ async fn until_told(
                 token,
                 readiness: readiness.clone(),
                 log: Some(log),
+                state_file: admin.state_file.clone(),
                 config: shown.clone(),
             },
         )?),

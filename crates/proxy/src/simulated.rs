@@ -110,7 +110,7 @@ fn serve(net: &Net, listener: &Listener, system: &damper_system::System, seed: u
     let draft = Draft::new(hop, system, listener, Vec::new()).unwrap();
     let (hop, rest) = draft.split();
     let hop = Arc::new(hop);
-    let gate = Arc::new(Gate::new(10_000, hop.meters().clone()));
+    let gate = Arc::new(Gate::new(&listener.limits, hop.meters().clone()));
     let controls = rest.with(hop, Arc::new(Directory::new(&listener.upstream)), None);
     let connector = Connector::new(&listener.upstream).unwrap().over(net.clone());
     let route = Arc::new(Route::new(Arc::new(controls), connector, seed));

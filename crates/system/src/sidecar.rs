@@ -50,6 +50,8 @@ pub struct Admin {
     pub listen: SocketAddr,
     /// A file with the token that callers must show; there is one if `listen` is not loopback.
     pub token_file: Option<PathBuf>,
+    /// A file in which positions of levers are kept over a restart.
+    pub state_file: Option<PathBuf>,
 }
 
 /// How a sidecar ends on SIGTERM.
@@ -151,6 +153,8 @@ pub struct ClientTls {
 pub struct Limits {
     /// Connections at the same time.
     pub connections: u32,
+    /// Requests at the same time, of all connections.
+    pub requests: u32,
     /// Headers of a request.
     pub headers: u32,
     /// Bytes of a request's head.

@@ -201,6 +201,7 @@ fn a_caller_that_gives_up_does_not_get_its_retries_for_nothing() {
         // One connection, so one thread and one account.
         let mut client = Client::connect(envoy.port("out"), true).await;
         // 10 tokens, 3 attempts each, and retries stop at half.
+        let mut gave_up = 0;
         for attempts in [3, 6, 7] {
             let arrived = async {
                 while upstream.seen().len() < attempts {
@@ -212,6 +213,11 @@ fn a_caller_that_gives_up_does_not_get_its_retries_for_nothing() {
                     panic!("an answer before attempt {attempts}: {}", got.status)
                 }
                 () = arrived => {}
+            }
+            gave_up += 1;
+            // The next one must not come before Envoy knows that this one's caller left.
+            while envoy.counter("outbound.class.default.unanswered").await < gave_up {
+                pause(20).await;
             }
         }
         for (name, count) in [

@@ -4,6 +4,8 @@
 //! some of them meanwhile takes these out of it: the last word of a person is never undone.
 
 mod journal;
+mod kept;
+mod restart;
 #[cfg(test)]
 mod tests;
 
@@ -139,6 +141,8 @@ struct Inner {
     journal: Journal,
     pending: Vec<Pending>,
     callers: BTreeMap<u64, String>,
+    /// When positions were written down, if they are.
+    written: Nanos,
 }
 
 #[derive(Debug)]
@@ -146,6 +150,7 @@ struct Shared {
     hops: Hops,
     watch: Watch,
     log: Option<Log>,
+    file: Option<kept::File>,
     inner: Mutex<Inner>,
 }
 
@@ -157,7 +162,7 @@ impl Levers {
     /// The levers of these hops.
     #[must_use]
     pub fn new(hops: Hops, watch: Watch, log: Option<Log>) -> Self {
-        Self(Arc::new(Shared { hops, watch, log, inner: Mutex::default() }))
+        Self(Arc::new(Shared { hops, watch, log, file: None, inner: Mutex::default() }))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -255,6 +260,7 @@ impl Levers {
                 }
             }
         }
+        self.write_down(&mut inner, now);
         Ok(done)
     }
 
@@ -313,6 +319,7 @@ impl Levers {
             std::mem::take(&mut inner.pending).into_iter().partition(|p| p.due <= now);
         inner.pending = later;
         let due: Vec<Pending> = due;
+        let mut changed = false;
         for pending in due {
             let Some(hop) = self.0.hops.find(&pending.hop) else { continue };
             let caller = pending.caller.map(|flow| inner.name(flow));
@@ -329,6 +336,11 @@ impl Levers {
             let pull = Pull::own(classes, caller, why);
             inner.undo(now, &hop, pending);
             self.note(&mut inner, now, &hop, &pull, "back to where it was", None);
+            changed = true;
+        }
+        let moved = || inner.written + kept::EVERY <= now && kept::is_moving(&self.0.hops);
+        if self.0.file.is_some() && (changed || moved()) {
+            self.write_down(&mut inner, now);
         }
     }
 

@@ -23,7 +23,7 @@ use hyper_util::server::conn::auto;
 use tokio::time::Instant;
 
 use super::listener::{Place, RouteCell};
-use super::serve::serve;
+use super::serve::{no_room, serve};
 use super::served::{Served, Streams};
 
 /// A connection as the sweep sees it, and its place among those that a listener may have.
@@ -47,7 +47,7 @@ pub(crate) struct Peer {
     /// Replies that are under way over HTTP/2.
     pub(super) streams: Streams,
     waker: Mutex<Option<Waker>>,
-    _place: Place,
+    place: Place,
 }
 
 impl Peer {
@@ -64,7 +64,7 @@ impl Peer {
             moved: AtomicBool::new(false),
             streams: Streams::default(),
             waker: Mutex::new(None),
-            _place: place,
+            place,
         }
     }
 
@@ -107,15 +107,20 @@ impl Peer {
         self.requests.load(Ordering::Relaxed)
     }
 
-    fn begin(&self, version: Version) {
+    /// Whether there is room for it.
+    fn begin(&self, version: Version) -> bool {
         self.open.fetch_add(1, Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::Relaxed);
         if version == Version::HTTP_2 {
             self.http2.store(true, Ordering::Relaxed);
         }
+        self.place.begin()
     }
 
-    fn end(&self) {
+    fn end(&self, counted: bool) {
+        if counted {
+            self.place.end();
+        }
         self.open.fetch_sub(1, Ordering::Relaxed);
         self.replying.store(false, Ordering::Relaxed);
         self.heard.store(false, Ordering::Relaxed);
@@ -193,17 +198,21 @@ struct Caller {
 
 /// A request that is under way; dropped, it is not any more.
 #[derive(Debug)]
-pub(crate) struct Open(Arc<Peer>);
+pub(crate) struct Open {
+    peer: Arc<Peer>,
+    /// Whether it is among those that a listener may have.
+    counted: bool,
+}
 
 impl Open {
     pub(crate) const fn peer(&self) -> &Arc<Peer> {
-        &self.0
+        &self.peer
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.end();
+        self.peer.end(self.counted);
     }
 }
 
@@ -213,14 +222,18 @@ impl Service<Request<Incoming>> for Caller {
     type Future = Pin<Box<dyn Future<Output = Result<Response<Served>, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        self.peer.begin(request.version());
-        let open = Open(self.peer.clone());
+        let counted = self.peer.begin(request.version());
+        let open = Open { peer: self.peer.clone(), counted };
         let route = self.route.load();
         Box::pin(async move {
             let many = request.version() == Version::HTTP_2;
-            let response = serve(route, &open.0, request).await;
+            let response = if counted {
+                serve(route, &open.peer, request).await
+            } else {
+                no_room(&route, &request)
+            };
             if !many && !response.body().is_end_stream() {
-                open.0.replying.store(true, Ordering::Relaxed);
+                open.peer.replying.store(true, Ordering::Relaxed);
             }
             Ok(response.map(|body| Served::new(body, open, many)))
         })

@@ -39,29 +39,59 @@ impl RouteCell {
     }
 }
 
-/// How many connections a listener has, over all workers.
+/// So many at the same time, and no more.
 #[derive(Debug)]
-pub(crate) struct Gate {
+struct Bound {
     open: AtomicU32,
     most: AtomicU32,
+}
+
+impl Bound {
+    const fn new(most: u32) -> Self {
+        Self { open: AtomicU32::new(0), most: AtomicU32::new(most) }
+    }
+
+    /// Whether there was room for one more.
+    fn enter(&self) -> bool {
+        let room = self.open.fetch_add(1, Ordering::Relaxed) < self.most.load(Ordering::Relaxed);
+        if !room {
+            self.leave();
+        }
+        room
+    }
+
+    fn leave(&self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many connections and requests a listener has, over all workers.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    connections: Bound,
+    requests: Bound,
     meters: Mutex<Meters>,
 }
 
 impl Gate {
-    pub(crate) fn new(most: u32, meters: Meters) -> Self {
-        Self { open: AtomicU32::new(0), most: AtomicU32::new(most), meters: Mutex::new(meters) }
+    pub(crate) fn new(limits: &Limits, meters: Meters) -> Self {
+        Self {
+            connections: Bound::new(limits.connections),
+            requests: Bound::new(limits.requests),
+            meters: Mutex::new(meters),
+        }
     }
 
     /// So many, counted by these meters, from now on.
-    pub(crate) fn set(&self, most: u32, meters: Meters) {
-        self.most.store(most, Ordering::Relaxed);
+    pub(crate) fn set(&self, limits: &Limits, meters: Meters) {
+        self.connections.most.store(limits.connections, Ordering::Relaxed);
+        self.requests.most.store(limits.requests, Ordering::Relaxed);
         *self.meters.lock().unwrap_or_else(PoisonError::into_inner) = meters;
     }
 
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Place> {
         let meters = self.meters.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if self.open.fetch_add(1, Ordering::Relaxed) >= self.most.load(Ordering::Relaxed) {
-            self.open.fetch_sub(1, Ordering::Relaxed);
+        if !self.connections.enter() {
             meters.count(Overall::RefusedConnections);
             return None;
         }
@@ -78,9 +108,20 @@ pub(crate) struct Place {
     meters: Meters,
 }
 
+impl Place {
+    /// Whether there was room for one more request; [`Place::end`] makes room again.
+    pub(super) fn begin(&self) -> bool {
+        self.gate.requests.enter()
+    }
+
+    pub(super) fn end(&self) {
+        self.gate.requests.leave();
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
-        self.gate.open.fetch_sub(1, Ordering::Relaxed);
+        self.gate.connections.leave();
         self.meters.count(Overall::Closed);
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use damper_control::conditions::{GrpcStatus, Reply as Ended};
-use damper_control::{Nanos, Outcome};
+use damper_control::{Nanos, Outcome, Reason};
 use damper_system::sidecar::Limits;
-use damper_tower::{Classify as _, Error, Idempotent, Identify as _, clock, headers};
+use damper_tower::{Classify as _, Error, Idempotent, Identify as _, Refusal, clock, headers};
 use http::header::{CONNECTION, HeaderName};
 use http::{HeaderValue, Request, Response, StatusCode, Version};
+use http_body::Body as _;
 use hyper::body::Incoming;
 use tower_service::Service as _;
 
@@ -109,6 +110,18 @@ pub(crate) async fn serve(
     if !joined && response.status() == StatusCode::SWITCHING_PROTOCOLS {
         // Nobody asked for it.
         return outflow::own(StatusCode::BAD_GATEWAY, None);
+    }
+    response
+}
+
+/// The answer to a request for which a listener has no room: it is looked at no further, and what it
+/// sends is not read.
+pub(crate) fn no_room(route: &Route, request: &Request<Incoming>) -> Response<Outflow> {
+    route.controls.hop.meters().count(Overall::RefusedRequests);
+    let refusal = Refusal::new(Reason::ConcurrencyLimited, 0);
+    let mut response = outflow::refused(&refusal, headers::is_grpc(request.headers()));
+    if request.version() != Version::HTTP_2 && !request.body().is_end_stream() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }

@@ -138,8 +138,11 @@ fn thousands_of_idle_connections_cost_little() {
             stream.write_all(b"GET /fine HTTP/1.1\r\nhost: a\r\n\r\n").unwrap();
         }
         idle.push(stream);
+        // They are to be many, and not all at once: there are not as many places upstream.
+        if number % 100 == 99 {
+            raw::eventually("all are answered", || origin.count() as u64 > number / 2);
+        }
     }
-    raw::eventually("all are answered", || origin.count() as u64 > COUNT / 2);
     assert!(serves(&sidecar));
     let each = (sidecar.resident() - before) / COUNT;
     assert!(each < 40 << 10, "{each} bytes for each of them");

@@ -78,6 +78,37 @@ async fn there_are_so_many_connections_and_no_more() {
 }
 
 #[tokio::test]
+async fn there_are_so_many_requests_and_no_more() {
+    let (open, wait) = tokio::sync::watch::channel(false);
+    let backend = Backend::start(move |_, _| {
+        let mut wait = wait.clone();
+        async move {
+            let _ = wait.wait_for(|open| *open).await;
+            crate::backend::reply(200, "")
+        }
+    })
+    .await;
+    let proxy = start(&inbound(backend.address, "    limits: {requests: 2}\n"), SYSTEM);
+    let at = proxy.address("db").unwrap();
+    let waiting = [tokio::spawn(get(at, &[])), tokio::spawn(get(at, &[]))];
+    while backend.requests() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let got = get(at, &[]).await;
+    assert_eq!(got.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(got.headers["x-damper-refused"], "concurrency-limited");
+    assert_eq!(backend.requests(), 2, "nobody was asked");
+    let seen = proxy.hops().find("db").unwrap().meters().snapshot().overall;
+    assert_eq!(seen[damper_proxy::meters::Overall::RefusedRequests as usize], 1);
+    open.send(true).unwrap();
+    for one in waiting {
+        assert_eq!(one.await.unwrap().status, StatusCode::OK);
+    }
+    // Their places are free.
+    assert_eq!(get(at, &[]).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn whoever_does_not_finish_a_head_is_sent_away() {
     let backend = Backend::always(200).await;
     let limits = "    limits: {head_timeout: 1s}\n";

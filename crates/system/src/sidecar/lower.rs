@@ -124,7 +124,7 @@ impl File<'_, '_, '_> {
                     .expected("a loopback address, or a `token_file`"),
             );
         }
-        Some(Admin { listen, token_file })
+        Some(Admin { listen, token_file, state_file: self.path(&fields, "state_file") })
     }
 
     fn drain(&mut self, fields: &Fields<'_>) -> Drain {
@@ -362,6 +362,7 @@ impl File<'_, '_, '_> {
         let Some(fields) = reader.section(node, &LIMITS, node.span) else { return limits };
         for (key, value) in [
             ("connections", &mut limits.connections),
+            ("requests", &mut limits.requests),
             ("headers", &mut limits.headers),
             ("streams", &mut limits.streams),
         ] {
@@ -406,6 +407,7 @@ fn text(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &str) -> Option<Strin
 /// What the tables say.
 const DEFAULTS: Limits = Limits {
     connections: 8192,
+    requests: 16_384,
     headers: 100,
     head: 64 << 10,
     body: None,

@@ -51,6 +51,12 @@ pub(crate) static ADMIN: Section = Section {
             "`listen` must be loopback",
             "a file with the token that callers show as `Authorization: Bearer`",
         ),
+        otherwise(
+            "state_file",
+            Kind::Text,
+            "a restart opens the levers",
+            "a file, written by the proxy, in which the positions of levers outlive a restart",
+        ),
     ],
 };
 
@@ -219,6 +225,12 @@ pub(crate) static LIMITS: Section = Section {
             Kind::Count { min: 1, max: 1_000_000 },
             "8192",
             "at the same time; more are closed at once",
+        ),
+        optional(
+            "requests",
+            Kind::Count { min: 1, max: 1_000_000 },
+            "16384",
+            "at the same time, of all connections: those that wait, that are worked on, and whose reply is under way; more are refused with 503",
         ),
         optional("headers", Kind::Count { min: 1, max: 10_000 }, "100", "of a request"),
         optional(
