@@ -21,6 +21,12 @@ pub(crate) struct Attempts {
 impl Attempts {
     const ONE: Self = Self { low: 1, high: Some(1) };
 
+    /// With so many retries after the first; the greatest number is no end.
+    pub(crate) fn after(limit: u32) -> Self {
+        let all = limit.saturating_add(1);
+        Self { low: all, high: (all < u32::MAX).then_some(all) }
+    }
+
     /// In words.
     pub(crate) fn words(self) -> String {
         match (self.low, self.high) {
@@ -177,7 +183,7 @@ impl<'a> World<'a> {
                 here.iter().copied().filter(|one| self.class(&one.layer) == Some(class)).collect();
             if !own.is_empty() {
                 all.extend(own);
-            } else if !self.has_route(edge, class) {
+            } else if !self.has_route(edge, class, seat) {
                 all.extend(here.into_iter().filter(|one| self.class(&one.layer).is_none()));
             }
         }
@@ -196,12 +202,14 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Whether requests of a class have a route of their own to a service.
-    fn has_route(&self, edge: &Edge<'_>, class: &str) -> bool {
+    /// Whether requests of a class have a route of their own to a service, where a seat asks it: a
+    /// gateway's routes are not those of the mesh behind it.
+    fn has_route(&self, edge: &Edge<'_>, class: &str, seat: Seat) -> bool {
         let names =
             |name: &Option<Name>, text: &str| name.as_ref().is_none_or(|name| name.service == text);
         self.routes.iter().any(|route| {
-            names(&route.callee, &edge.server.name)
+            route.seat == seat
+                && names(&route.callee, &edge.server.name)
                 && names(&route.caller, edge.caller)
                 && route.headers.iter().any(|(name, value)| name == self.header && value == class)
         })

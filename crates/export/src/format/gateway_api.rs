@@ -196,11 +196,11 @@ fn rate(per_s: f64) -> (u32, u64) {
 
 /// Percent of the requests of a window, retries per second that are always allowed, and the window
 /// in seconds.
-type Window = (f64, f64, f64);
+pub(crate) type Window = (f64, f64, f64);
 
 /// The same as a budget of the system file in place of what was asked. The control itself counts whole
 /// retries in a second and remembers a minute at the most; the format has more.
-fn budget_of((percent, per_s, window_s): Window) -> Option<Change> {
+pub(crate) fn budget_of((percent, per_s, window_s): Window) -> Option<Change> {
     let entry = damper_control::registry::find("deposit")?;
     let nearest = vec![percent.clamp(0.0, 1000.0), per_s.floor(), window_s.clamp(1.0, 60.0)];
     let mut budget: Spec<Budget> = Spec::new(entry, nearest)?;
