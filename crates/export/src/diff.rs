@@ -304,7 +304,8 @@ fn words(budget: &Budget) -> String {
             format!("{percent} % of the requests at once, at least {min_concurrent}")
         }
         Budget::RateShare { percent, min_per_s, window_ms } => {
-            format!("{percent} % of {} s, at least {min_per_s}/s", window_ms / 1e3)
+            let least = share::per_s(*min_per_s);
+            format!("{percent} % of {} s, at least {least}", window_ms / 1e3)
         }
         Budget::Tokens { max, ratio } => format!("{max} tokens, {ratio} for a success"),
         Budget::Quota { max, cost } => format!("a quota of {max}, {cost} for a retry"),

@@ -18,6 +18,9 @@ pub(crate) struct Attempts {
     pub(crate) high: Option<u32>,
 }
 
+/// Where a single attempt comes from.
+const NOTHING: &str = "nothing retries it";
+
 impl Attempts {
     const ONE: Self = Self { low: 1, high: Some(1) };
 
@@ -110,9 +113,10 @@ impl<'a> World<'a> {
     /// What runs for a call.
     pub(crate) fn see(&self, edge: &Edge<'_>) -> Seen {
         let Some(hop) = self.hop(edge.caller, &edge.server.name) else {
-            let one = Said { value: Attempts::ONE, from: "no file speaks of this call".to_owned() };
             let overall_ms = self.told(edge);
             let known = overall_ms.is_some();
+            let from = if known { NOTHING } else { "no file speaks of this call" };
+            let one = Said { value: Attempts::ONE, from: from.to_owned() };
             let attempts = vec![one; edge.classes.len()];
             let mut seen = Seen { known, attempts, overall_ms, ..Seen::default() };
             seen.bound();
@@ -277,7 +281,7 @@ fn product(layers: &[&Applied]) -> Said<Attempts> {
         all = all.times(one.unwrap_or(Attempts::ONE));
     }
     from.dedup();
-    let from = if from.is_empty() { "nothing retries it".to_owned() } else { from.join(", ") };
+    let from = if from.is_empty() { NOTHING.to_owned() } else { from.join(", ") };
     Said { value: all, from }
 }
 

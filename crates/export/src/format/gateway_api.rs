@@ -249,7 +249,7 @@ fn budget(callee: &str, edges: &[&Edge<'_>], options: &Options, draft: &mut Draf
     let shares = found.iter().filter_map(|(_, share)| *share);
     let least = shares.reduce(|(p, r, w), (q, s, v)| (p.min(q), r.min(s), w.min(v)));
     if let Some(least) = least {
-        let words = |(p, r, w): Window| format!("{p} % of {w} s, at least {r}/s");
+        let words = |(p, r, w): Window| format!("{p} % of {w} s, at least {}", share::per_s(r));
         for (edge, share) in found.iter().filter(|(_, share)| *share != Some(least)) {
             let asked = share.map_or_else(|| "no budget".to_owned(), words);
             let why = "One policy is for all callers of a service: it has the least budget.";

@@ -48,6 +48,32 @@ fn a_breaker_for_all_callers_is_a_loss_of_each() {
     assert_eq!(of("bill -> orders"), "no breaker");
 }
 
+/// What all callers get is told by class, and a budget's least rate so that it can be read.
+#[test]
+fn what_all_callers_get_is_told_in_words() {
+    let text = "damper: 1\nclasses: [gold, bronze]\nservices: {web: {}, shop: {}, orders: {}, stock: {}}\nload: {gold: 1/s, bronze: 1/s}\nrequests: {a: {calls: [{web: [orders, stock]}, {shop: [orders]}]}}\npolicies:\n  \"web -> orders\": {timeout: 1s, retry: {limit: {gold: 3, bronze: 1}, budget: token-bucket}}\n  \"shop -> orders\": {timeout: 1s, retry: {limit: 1, budget: {kind: deposit, percent: 30%}}}\n  \"web -> stock\": {timeout: 50ms, retry: {limit: 0}}\n";
+    let written = written("gateway-api", text, &[]);
+    let told = |field: &str, asked: &str, got: &str| {
+        let mut losses = written.losses.iter();
+        losses.any(|one| one.field == field && one.asked == asked && one.written == got)
+    };
+    assert!(told("limit", "retries: gold 3, bronze 1", "retries: 1"), "{:#?}", written.losses);
+    let least = "10 % of 10 s, at least 1 in 3600 s";
+    assert!(told("budget", "30 % of 10 s, at least 10/s", least), "{:#?}", written.losses);
+    // A call that has a timeout and no retries is one that a file speaks of.
+    let written = self::written("linkerd", &text.replace("limit: 0", "limit: 1"), &[]);
+    let off = self::written("linkerd", text, &[]);
+    let files = off.files.into_iter().map(|file| (file.path, file.text)).collect::<Vec<_>>();
+    let asked = crate::round_trip::with(
+        &random::system(&text.replace("limit: 0", "limit: 1")),
+        &written.policies,
+    );
+    let runs = compare(&asked, &read_tree(&files), Versions::default(), "x-damper-class");
+    let call = runs.calls.iter().find(|call| call.call == "web -> stock").unwrap();
+    let attempts = call.differs.iter().find(|one| one.field == "attempts").unwrap();
+    assert_eq!((attempts.runs.as_str(), attempts.from.as_str()), ("1", "nothing retries it"));
+}
+
 /// Two names of one service: the stricter policy is written, and the other is said to be lost.
 #[test]
 fn two_names_of_one_service_get_the_least() {
@@ -57,7 +83,7 @@ fn two_names_of_one_service_get_the_least() {
     assert!(web.contains("num_retries: 1") && !web.contains("num_retries: 5"), "{web}");
     let loss = written.losses.iter().find(|loss| loss.field == "limit").unwrap();
     assert_eq!((loss.side, loss.at.as_str()), (Side::Fewer, "web -> orders"));
-    assert_eq!((loss.asked.as_str(), loss.written.as_str()), ("limits [5]", "limits [1]"));
+    assert_eq!((loss.asked.as_str(), loss.written.as_str()), ("retries: 5", "retries: 1"));
     let limits = |at: usize| written.policies[at].retry.limits.max();
     assert_eq!((limits(1), limits(2)), (1, 1));
 }
