@@ -12,7 +12,7 @@ use crate::process::{files, program, run, target};
 pub(crate) struct Program {
     /// Its name.
     pub(crate) name: &'static str,
-    /// The argument with which it says its version.
+    /// The argument with which it says its version, or something else, and ends.
     pub(crate) version: &'static str,
     /// The exit code with which it does.
     code: i32,
@@ -43,13 +43,14 @@ const NGHTTP2: Set = Set {
 };
 
 /// What exports are run by, what reads the alerts of `deploy/`, and what the sidecar is tried with.
-pub(crate) const PROGRAMS: [Program; 6] = [
+pub(crate) const PROGRAMS: [Program; 7] = [
     NGINX,
     HAPROXY,
     Program { name: "prometheus", version: "--version", code: 0, at: "usr/bin", set: &PROMETHEUS },
     Program { name: "promtool", version: "--version", code: 0, at: "usr/bin", set: &PROMETHEUS },
     H2LOAD,
     Program { name: "nghttp", version: "--version", code: 0, at: "usr/bin", set: &NGHTTP2 },
+    KUBECTL,
 ];
 
 /// What load is sent by, to compare with.
@@ -79,6 +80,15 @@ pub(crate) const HAPROXY: Program = Program {
 /// A generator of load, HTTP/1.1 and HTTP/2.
 pub(crate) const H2LOAD: Program =
     Program { name: "h2load", version: "--version", code: 0, at: "usr/bin", set: &NGHTTP2 };
+
+/// What renders the bases of `deploy/`. It asks a cluster for its version, and no one for its help.
+const KUBECTL: Program = Program {
+    name: "kubectl",
+    version: "--help",
+    code: 0,
+    at: "usr/bin",
+    set: &Set { name: "kubectl", packages: &["kubernetes-client"] },
+};
 
 /// A generator of load. It says its version, and then that there is no target.
 const WRK: Program = Program {

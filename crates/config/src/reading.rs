@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::layer::{Budget, Layer};
+use crate::layer::{Budget, Layer, Seat};
 use crate::name::Name;
 
 /// What one file says.
@@ -169,6 +169,9 @@ pub struct HeaderRoute {
     pub caller: Option<Name>,
     /// To whom; `None`: to everybody.
     pub callee: Option<Name>,
+    /// Who asks it on the way: calls from outside do not pass the routes of a mesh, and the other way
+    /// round.
+    pub seat: Seat,
     /// The object it belongs to, as policies name it, such as `HTTPRoute shop/cart`.
     pub object: Option<String>,
     /// Headers with their values, in lower case.

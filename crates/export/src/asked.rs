@@ -150,6 +150,20 @@ impl<'a> Edge<'a> {
         (0..self.classes.len()).map(limit).collect()
     }
 
+    /// The same in words: `3`, or `gold 3, silver 1`.
+    pub(crate) fn limits_in_words(&self) -> String {
+        let limits = self.limits();
+        match limits.first() {
+            Some(first) if limits.iter().all(|limit| limit == first) => first.to_string(),
+            _ => {
+                let each = self.classes.iter().zip(&limits);
+                let each: Vec<String> =
+                    each.map(|(class, limit)| format!("{class} {limit}")).collect();
+                each.join(", ")
+            }
+        }
+    }
+
     /// Which ends are retried.
     pub(crate) fn on(&self) -> damper_control::RetryOn {
         let on = self.policy.retry.on;

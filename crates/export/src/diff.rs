@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::asked::{Asked, Edge};
 use crate::loss::Meaning;
-use crate::seen::{Seen, World, amplification};
+use crate::seen::{Attempts, Seen, World, amplification};
 use crate::share::{self, Share};
 use crate::signal;
 
@@ -193,12 +193,12 @@ fn call(edge: &Edge<'_>, seen: &Seen, near: Near) -> (Vec<Difference>, Vec<Strin
         && seen.attempts.windows(2).all(|pair| pair[0] == pair[1]);
     for (at, (class, limit)) in edge.classes.iter().zip(&limits).enumerate() {
         let Some(runs) = seen.attempts.get(at) else { continue };
-        let wanted = limit.saturating_add(1);
-        if (runs.value.low, runs.value.high) != (wanted, Some(wanted)) && (at == 0 || !alike) {
+        let wanted = Attempts::after(*limit);
+        if runs.value != wanted && (at == 0 || !alike) {
             all.push(Difference {
                 field: "attempts",
                 class: (!alike).then(|| class.clone()),
-                asked: wanted.to_string(),
+                asked: wanted.words(),
                 runs: runs.value.words(),
                 from: runs.from.clone(),
             });
@@ -304,7 +304,8 @@ fn words(budget: &Budget) -> String {
             format!("{percent} % of the requests at once, at least {min_concurrent}")
         }
         Budget::RateShare { percent, min_per_s, window_ms } => {
-            format!("{percent} % of {} s, at least {min_per_s}/s", window_ms / 1e3)
+            let least = share::per_s(*min_per_s);
+            format!("{percent} % of {} s, at least {least}", window_ms / 1e3)
         }
         Budget::Tokens { max, ratio } => format!("{max} tokens, {ratio} for a success"),
         Budget::Quota { max, cost } => format!("a quota of {max}, {cost} for a retry"),

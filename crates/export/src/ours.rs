@@ -123,6 +123,7 @@ fn put(place: Place, path: &str, reading: &mut Reading, asked: &Asked<'_>, heade
             reading.routes.push(HeaderRoute {
                 caller: Some(named(caller)),
                 callee: Some(named(callee)),
+                seat: Seat::Client,
                 object: None,
                 headers: vec![(header.to_owned(), class.to_owned())],
             });

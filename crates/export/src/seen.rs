@@ -18,8 +18,17 @@ pub(crate) struct Attempts {
     pub(crate) high: Option<u32>,
 }
 
+/// Where a single attempt comes from.
+const NOTHING: &str = "nothing retries it";
+
 impl Attempts {
     const ONE: Self = Self { low: 1, high: Some(1) };
+
+    /// With so many retries after the first; the greatest number is no end.
+    pub(crate) fn after(limit: u32) -> Self {
+        let all = limit.saturating_add(1);
+        Self { low: all, high: (all < u32::MAX).then_some(all) }
+    }
 
     /// In words.
     pub(crate) fn words(self) -> String {
@@ -104,9 +113,10 @@ impl<'a> World<'a> {
     /// What runs for a call.
     pub(crate) fn see(&self, edge: &Edge<'_>) -> Seen {
         let Some(hop) = self.hop(edge.caller, &edge.server.name) else {
-            let one = Said { value: Attempts::ONE, from: "no file speaks of this call".to_owned() };
             let overall_ms = self.told(edge);
             let known = overall_ms.is_some();
+            let from = if known { NOTHING } else { "no file speaks of this call" };
+            let one = Said { value: Attempts::ONE, from: from.to_owned() };
             let attempts = vec![one; edge.classes.len()];
             let mut seen = Seen { known, attempts, overall_ms, ..Seen::default() };
             seen.bound();
@@ -177,7 +187,7 @@ impl<'a> World<'a> {
                 here.iter().copied().filter(|one| self.class(&one.layer) == Some(class)).collect();
             if !own.is_empty() {
                 all.extend(own);
-            } else if !self.has_route(edge, class) {
+            } else if !self.has_route(edge, class, seat) {
                 all.extend(here.into_iter().filter(|one| self.class(&one.layer).is_none()));
             }
         }
@@ -196,12 +206,14 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Whether requests of a class have a route of their own to a service.
-    fn has_route(&self, edge: &Edge<'_>, class: &str) -> bool {
+    /// Whether requests of a class have a route of their own to a service, where a seat asks it: a
+    /// gateway's routes are not those of the mesh behind it.
+    fn has_route(&self, edge: &Edge<'_>, class: &str, seat: Seat) -> bool {
         let names =
             |name: &Option<Name>, text: &str| name.as_ref().is_none_or(|name| name.service == text);
         self.routes.iter().any(|route| {
-            names(&route.callee, &edge.server.name)
+            route.seat == seat
+                && names(&route.callee, &edge.server.name)
                 && names(&route.caller, edge.caller)
                 && route.headers.iter().any(|(name, value)| name == self.header && value == class)
         })
@@ -269,7 +281,7 @@ fn product(layers: &[&Applied]) -> Said<Attempts> {
         all = all.times(one.unwrap_or(Attempts::ONE));
     }
     from.dedup();
-    let from = if from.is_empty() { "nothing retries it".to_owned() } else { from.join(", ") };
+    let from = if from.is_empty() { NOTHING.to_owned() } else { from.join(", ") };
     Said { value: all, from }
 }
 

@@ -87,6 +87,15 @@ pub(crate) fn down(number: f64) -> f64 {
     (number * 100.0 + 1e-9).floor() / 100.0
 }
 
+/// A rate in words: one that is less than one in a minute as how long one takes.
+pub(crate) fn per_s(rate: f64) -> String {
+    if rate > 0.0 && rate < 1.0 / 60.0 {
+        format!("1 in {} s", (1.0 / rate).round())
+    } else {
+        format!("{rate}/s")
+    }
+}
+
 /// What was asked, in words.
 pub(crate) fn words(budget: &Spec<Budget>) -> String {
     let kind = budget.kind;
@@ -96,7 +105,8 @@ pub(crate) fn words(budget: &Spec<Budget>) -> String {
             format!("`{kind}`: {percent} % of the requests at once, at least {least}")
         }
         Share::Rate { percent, least_per_s, window_s } => {
-            format!("`{kind}`: {percent} % of {window_s} s, at least {least_per_s}/s")
+            let least = per_s(least_per_s);
+            format!("`{kind}`: {percent} % of {window_s} s, at least {least}")
         }
         Share::Tokens { max, ratio } => format!("`{kind}`: {max} tokens, {ratio} for a success"),
         Share::Adaptive { most, least, .. } => format!("`{kind}`: {most} % down to {least} %"),

@@ -2,7 +2,7 @@
 //! first.
 
 use crate::factor::Factor;
-use crate::graph::{Edge, Graph};
+use crate::graph::{CLIENT, Edge, Graph};
 
 /// Adds layers to the graph and puts them on the calls that they retry. Layers that fit no call
 /// are kept in the graph and stand on none.
@@ -48,7 +48,8 @@ fn fits(graph: &Graph, edge: &Edge, factor: &Factor) -> bool {
         None => true,
         Some(name) => graph.nodes.get(at).is_some_and(|node| node.name.matches(name)),
     };
-    is(edge.from, &factor.caller) && is(edge.to, &factor.callee)
+    let entering = || graph.nodes.get(edge.from).is_some_and(|node| node.name.service == CLIENT);
+    is(edge.from, &factor.caller) && is(edge.to, &factor.callee) && !(factor.inside && entering())
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ pub struct Factor {
     pub written: bool,
     /// Whose calls; `None`: everybody's.
     pub caller: Option<Name>,
+    /// Whether calls from outside come another way, which has layers of its own.
+    pub inside: bool,
     /// To whom; `None`: to everybody.
     pub callee: Option<Name>,
     /// Where on the way it sits.
@@ -82,6 +84,7 @@ impl Factor {
             place: Some(place),
             written: matches!(attempts.from, Origin::Written(_) | Origin::Elsewhere { .. }),
             caller: layer.caller.clone(),
+            inside: false,
             callee: layer.callee.clone(),
             seat: layer.seat,
             reach: layer.reach,
@@ -208,6 +211,7 @@ pub(crate) mod tests {
             place: None,
             written: true,
             caller: None,
+            inside: false,
             callee: None,
             seat: Seat::Client,
             reach: Reach::Service,

@@ -69,10 +69,16 @@ fn enters(graph: &mut Graph, node: usize) {
 #[must_use]
 pub fn factors(effective: &Effective) -> Vec<Factor> {
     let mut all = Vec::new();
+    let entered = |callee: &Name| {
+        let mut hops = effective.hops.iter();
+        hops.any(|hop| hop.caller == Caller::Outside && hop.callee.matches(callee))
+    };
     for hop in &effective.hops {
+        let inside = hop.caller == Caller::Anyone && entered(&hop.callee);
         for applied in hop.layers.iter().filter(|applied| !before_the_service(applied)) {
             let mut factor = of(applied);
             factor.callee = Some(hop.callee.clone());
+            factor.inside = inside;
             factor.caller = match &hop.caller {
                 Caller::Service(name) => Some(name.clone()),
                 Caller::Outside => Some(Name::new(CLIENT, None)),
@@ -100,4 +106,33 @@ fn of(applied: &Applied) -> Factor {
         factor.place = None;
     }
     factor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use damper_config::effective::{Versions, effective};
+
+    /// A gateway and the proxies of the mesh behind it retry different calls: none is repeated by both.
+    #[test]
+    fn who_comes_through_a_gateway_passes_no_proxy_of_the_mesh_before_it() {
+        let route = |name: &str, gateway: &str, attempts: u32| {
+            format!(
+                "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {{name: {name}, namespace: shop}}\nspec:\n  hosts: [orders]\n  gateways: [{gateway}]\n  http: [{{route: [{{destination: {{host: orders}}}}], retries: {{attempts: {attempts}, retryOn: reset}}}}]\n"
+            )
+        };
+        let text =
+            format!("{}---\n{}", route("orders", "mesh", 3), route("orders-client", "edge", 1));
+        let readings = damper_config::read_tree(&[("orders.yaml".to_owned(), text)]);
+        let effective = effective(&readings, Versions::default());
+        let of = readings.iter().map(|(path, reading)| (path.as_str(), reading));
+        let mut graph = graph(of, &effective);
+        crate::attach::attach(&mut graph, factors(&effective));
+        let attempts: Vec<Vec<u32>> = graph
+            .edges
+            .iter()
+            .map(|edge| edge.layers.iter().map(|layer| graph.layers[*layer].low).collect())
+            .collect();
+        assert_eq!(attempts, [[2]], "{graph:#?}");
+    }
 }

@@ -100,6 +100,7 @@ fn of_policy(policy: &Policy, path: &str, places: &Places<'_>) -> Option<Factor>
         place: Some(Place { path: path.to_owned(), line: policy.line }),
         written,
         caller,
+        inside: false,
         callee,
         seat: Seat::Client,
         reach: Reach::Service,

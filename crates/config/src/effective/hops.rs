@@ -17,6 +17,8 @@ pub(super) struct Found {
     pub(super) evidence: Vec<String>,
     /// The formats of the files that say so.
     pub(super) formats: Vec<&'static str>,
+    /// Whether there is a hop to the same callee for calls from outside.
+    pub(super) entered: bool,
 }
 
 /// Every caller and callee that calls, layers or services name.
@@ -64,7 +66,11 @@ pub(super) fn all(readings: &[(String, Reading)]) -> Vec<Found> {
             }
         }
     }
-    hops.found.into_values().collect()
+    let mut all: Vec<Found> = std::mem::take(&mut hops.found).into_values().collect();
+    for hop in &mut all {
+        hop.entered = hops.is_called(&hop.callee, true);
+    }
+    all
 }
 
 fn is_profile(service: &Service) -> bool {
@@ -92,6 +98,7 @@ impl Hops {
             protocol: None,
             evidence: Vec::new(),
             formats: Vec::new(),
+            entered: false,
         });
         for format in formats {
             if !hop.formats.contains(format) {

@@ -104,6 +104,9 @@ impl<'a> World<'a> {
             let proxied = matches!(seat, Seat::Sidecar | Seat::Gateway | Seat::Inbound);
             layers.extend(applied.into_iter().filter(|_| requests || !proxied));
         }
+        if found.caller == Caller::Anyone && found.entered {
+            inside(&mut layers);
+        }
         for applied in &mut layers {
             super::join::join(applied, &found.callee, self);
         }
@@ -331,6 +334,17 @@ impl<'a> World<'a> {
     fn at_istios_gateway(&self, hop: &Found) -> bool {
         hop.formats.iter().any(|format| family(format) == "istio")
     }
+}
+
+/// Leaves out what is for calls from outside: the gateway of a mesh stands beside the proxies of its
+/// callers, not before them, and who comes through it is a hop of its own.
+fn inside(layers: &mut Vec<Applied>) {
+    let beside = |one: &&Applied| one.layer.seat == Seat::Sidecar;
+    let families: Vec<_> =
+        layers.iter().filter(beside).map(|one| family(one.layer.format)).collect();
+    layers.retain(|one| {
+        one.layer.seat != Seat::Gateway || !families.contains(&family(one.layer.format))
+    });
 }
 
 /// Whether a layer is what a mesh of Istio's does by default.

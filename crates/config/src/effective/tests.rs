@@ -320,3 +320,35 @@ fn a_waypoint_retries_for_the_ambient_mesh() {
     assert_eq!(attempts(waypoint, route), [(Seat::Sidecar, 5), (Seat::Inbound, 3)]);
     assert_eq!(attempts(waypoint, "a: retries"), [(Seat::Inbound, 3)]);
 }
+
+/// What a gateway does and what the proxies of a mesh do is for different calls, also where nobody says
+/// who calls inside of it.
+#[test]
+fn a_gateway_of_a_mesh_is_not_before_its_proxies() {
+    let istio = |name: &str, gateway: &str, attempts: u32| {
+        format!(
+            "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {{name: {name}, namespace: shop}}\nspec:\n  hosts: [orders]\n  gateways: [{gateway}]\n  http: [{{route: [{{destination: {{host: orders}}}}], retries: {{attempts: {attempts}, retryOn: reset}}}}]\n"
+        )
+    };
+    let routes = |name: &str, parent: &str, attempts: u32| {
+        format!(
+            "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{name: {name}, namespace: shop}}\nspec:\n  parentRefs: [{parent}]\n  rules: [{{retry: {{attempts: {attempts}, codes: [503]}}, backendRefs: [{{name: orders}}]}}]\n"
+        )
+    };
+    for [inside, outside] in [
+        [istio("orders", "mesh", 3), istio("orders-client", "edge", 1)],
+        [
+            routes("orders", "{group: '', kind: Service, name: orders}", 3),
+            routes("orders-client", "{name: edge}", 1),
+        ],
+    ] {
+        let effective = of(&[("in.yaml", &inside), ("out.yaml", &outside)]);
+        let attempts = |caller: &str| -> Vec<(Seat, u32)> {
+            let layers = hop(&effective, caller, "orders").layers.iter().map(|one| &one.layer);
+            let proxies = layers.filter(|layer| layer.seat != Seat::Inbound);
+            proxies.map(|layer| (layer.seat, layer.attempts.value.low())).collect()
+        };
+        assert_eq!(attempts("anyone"), [(Seat::Sidecar, 4)], "{inside}");
+        assert_eq!(attempts("outside"), [(Seat::Gateway, 2)], "{outside}");
+    }
+}

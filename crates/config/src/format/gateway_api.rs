@@ -101,7 +101,7 @@ fn of_rule(
     let attempt = positive(ms_at(rule, "timeouts.backendRequest", 0.0));
     let headers = headers_of(rule);
     let of = object.name.map(|name| evidence(object.kind(), name, object.namespace));
-    header_route(reading, None, callee.as_ref(), of, &headers);
+    header_route(reading, seat, [None, callee.as_ref()], of, &headers);
     let Some(entry) = rule.entry("retry") else {
         if let (Some(entry), true) =
             (rule.entry("timeouts"), overall.is_some() || attempt.is_some())

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 pub(crate) use crate::document::yaml::shift as shift_lines;
 use crate::document::{Document, Entry, Node, parse};
 use crate::format::shared::{Counted, attempts, ms, shift};
-use crate::layer::{Attempts, Delay, Growth, Sourced};
+use crate::layer::{Attempts, Delay, Growth, Seat, Sourced};
 use crate::name::Name;
 use crate::reading::{Call, Fact, HeaderRoute, Reading, What};
 use crate::{Layer, Syntax};
@@ -103,8 +103,8 @@ pub(crate) fn exact_headers(list: Option<&Node>) -> Vec<(String, String)> {
 /// Notes that requests with these headers take a route of their own.
 pub(crate) fn header_route(
     reading: &mut Reading,
-    caller: Option<&Name>,
-    callee: Option<&Name>,
+    seat: Seat,
+    [caller, callee]: [Option<&Name>; 2],
     object: Option<String>,
     headers: &[(String, String)],
 ) {
@@ -112,7 +112,7 @@ pub(crate) fn header_route(
         return;
     }
     let (caller, callee) = (caller.cloned(), callee.cloned());
-    reading.routes.push(HeaderRoute { caller, callee, object, headers: headers.to_vec() });
+    reading.routes.push(HeaderRoute { caller, callee, seat, object, headers: headers.to_vec() });
 }
 
 /// An object of Kubernetes.

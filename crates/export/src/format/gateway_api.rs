@@ -196,11 +196,11 @@ fn rate(per_s: f64) -> (u32, u64) {
 
 /// Percent of the requests of a window, retries per second that are always allowed, and the window
 /// in seconds.
-type Window = (f64, f64, f64);
+pub(crate) type Window = (f64, f64, f64);
 
 /// The same as a budget of the system file in place of what was asked. The control itself counts whole
 /// retries in a second and remembers a minute at the most; the format has more.
-fn budget_of((percent, per_s, window_s): Window) -> Option<Change> {
+pub(crate) fn budget_of((percent, per_s, window_s): Window) -> Option<Change> {
     let entry = damper_control::registry::find("deposit")?;
     let nearest = vec![percent.clamp(0.0, 1000.0), per_s.floor(), window_s.clamp(1.0, 60.0)];
     let mut budget: Spec<Budget> = Spec::new(entry, nearest)?;
@@ -249,7 +249,7 @@ fn budget(callee: &str, edges: &[&Edge<'_>], options: &Options, draft: &mut Draf
     let shares = found.iter().filter_map(|(_, share)| *share);
     let least = shares.reduce(|(p, r, w), (q, s, v)| (p.min(q), r.min(s), w.min(v)));
     if let Some(least) = least {
-        let words = |(p, r, w): Window| format!("{p} % of {w} s, at least {r}/s");
+        let words = |(p, r, w): Window| format!("{p} % of {w} s, at least {}", share::per_s(r));
         for (edge, share) in found.iter().filter(|(_, share)| *share != Some(least)) {
             let asked = share.map_or_else(|| "no budget".to_owned(), words);
             let why = "One policy is for all callers of a service: it has the least budget.";

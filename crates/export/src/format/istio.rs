@@ -5,11 +5,11 @@ use damper_control::backoff::Jitter;
 use damper_control::{Backoff, Nanos};
 
 use super::parts::{
-    EnvoyBudget, Keeper, consecutive, ejects, envoy_budget, envoy_conditions, envoy_wait,
+    Ejection, EnvoyBudget, Keeper, consecutive, ejects, envoy_budget, envoy_conditions, envoy_wait,
     envoys_budget,
 };
 use super::shared::{
-    Can, Conditions, DOORS, LONGEST, down_ms, no_controls, unsaid, up, up_ms, whole_ms,
+    BREAKERS, Can, Conditions, DOORS, LONGEST, down_ms, no_controls, unsaid, up, up_ms, whole_ms,
 };
 use super::{Format, filter};
 use crate::Options;
@@ -307,13 +307,16 @@ fn destination_rule(
         let budget = Map::new().with("percent", percent).with("minRetryConcurrency", at_least);
         policy = policy.with("retryBudget", budget).noted(marks);
     }
-    if let Some((edge, ejection)) = edges.iter().find_map(|edge| Some((edge, consecutive(edge)?))) {
-        let mark = ejects(edge, ejection, draft);
+    let mut breakers = edges.iter().filter_map(|edge| Some((edge, consecutive(edge)?)));
+    let strictest = breakers.by_ref().min_by_key(|(_, ejection)| ejection.failures);
+    if let Some((of, ejection)) = strictest {
+        let marks: Vec<String> =
+            edges.iter().filter_map(|edge| ejected(edge, of, ejection, draft)).collect();
         let outlier = Map::new()
             .with("consecutive5xxErrors", ejection.failures)
             .with("baseEjectionTime", format!("{}ms", up(ejection.first_s * 1e3)))
             .with("maxEjectionPercent", 100_u32);
-        policy = policy.with("outlierDetection", outlier).noted([mark]);
+        policy = policy.with("outlierDetection", outlier).noted(marks);
     }
     let service = edges.first()?.server;
     let at_once = service
@@ -345,6 +348,31 @@ fn destination_rule(
     let spec =
         Map::new().with("host", host).noted(controls).with_some("trafficPolicy", policy.some());
     Some(object("networking.istio.io/v1", "DestinationRule", callee, options).with("spec", spec))
+}
+
+/// What a caller has lost by a rule that ejects hosts for all callers: `of` is the one whose breaker it
+/// is. A breaker of another kind is said to be lost with its call.
+fn ejected(
+    edge: &Edge<'_>,
+    of: &Edge<'_>,
+    ejection: Ejection,
+    draft: &mut Draft,
+) -> Option<String> {
+    let words = |one: Ejection| format!("hosts out after {} failures in a row", one.failures);
+    let own = consecutive(edge);
+    if own == Some(ejection) {
+        return Some(ejects(edge, ejection, draft));
+    }
+    let other = edge.policy.breaker.as_ref().is_some_and(|one| one.kind != "no-breaker");
+    if own.is_none() && other {
+        return None;
+    }
+    let why = "One rule is for all callers of a service: it has the breaker that opens first.";
+    let asked = own.map_or_else(|| "no breaker".to_owned(), words);
+    let what = instead(Side::Fewer, asked, words(ejection), why)
+        .so(edge.at, Change::Breaker(of.policy.breaker.clone()))
+        .unmeasured(BREAKERS);
+    Some(draft.lose(&edge.name(), "breaker", what))
 }
 
 /// The labels of a caller's pods; calls from outside come through Istio's own gateway.

@@ -7,7 +7,7 @@ use damper_control::backoff::Jitter;
 use damper_control::{Backoff, Nanos};
 
 use super::Format;
-use super::gateway_api::{backends, matches};
+use super::gateway_api::{Window, backends, budget_of, matches};
 use super::istio::object;
 use super::merged::merge;
 use super::parts::consecutive;
@@ -37,6 +37,10 @@ pub(super) const FORMAT: Format = Format {
 const MOST: u32 = 65_535;
 /// From so many retries on a limit is taken for none: the budget is to bound alone.
 const NO_LIMIT: u32 = 100;
+/// The shortest and the longest window of a profile's budget, in seconds, and its greatest ratio. With
+/// another the proxy has no budget, and retries nothing (linkerd2-proxy, `convert_retry_budget`).
+const WINDOW_S: [f64; 2] = [1.0, 60.0];
+const MOST_RATIO: f64 = 1000.0;
 
 /// The waits of its proxy.
 const FIXED: Backoff =
@@ -48,29 +52,32 @@ fn write(asked: &Asked<'_>, options: &Options) -> Draft {
         let edges: Vec<&Edge<'_>> = asked.to(callee).collect();
         let Some(merged) = merge(&edges, true, &mut draft) else { continue };
         let edge = merged.edge();
-        let alone = matches!(share::of(&edge.policy.budget), Share::Rate { .. })
-            && edge.least() >= NO_LIMIT;
-        let mut documents = match share::of(&edge.policy.budget) {
-            Share::Rate { percent, least_per_s, window_s } if edge.least() >= NO_LIMIT => {
-                let budget = Map::new()
-                    .with("retryRatio", percent / 100.0)
-                    .with("minRetriesPerSecond", least_per_s)
-                    .with("ttl", format!("{}ms", up(window_s * 1e3)));
-                vec![profile(&edge, budget, merged.marks.clone(), options, &mut draft)]
-            }
-            _ => routes(&edge, merged.marks.clone(), options, &mut draft),
+        let alone = alone(&edge);
+        let marks = merged.marks.clone();
+        let mut documents = match alone {
+            Some(budget) => vec![profile(&edge, budget, marks, options, &mut draft)],
+            None => routes(&edge, marks, options, &mut draft),
         };
         merged.spread(&mut draft);
-        documents.extend(at_the_service(&edge, !alone, options, &mut draft));
+        let (more, marks) = at_the_service(&edge, alone.is_none(), options, &mut draft);
+        documents.extend(more);
+        if let Some(first) = documents.first_mut() {
+            *first = std::mem::take(first).headed(marks);
+        }
         draft.file(format!("{callee}.yaml"), yaml(&documents));
     }
     draft.note("clients outside of the mesh are not bound by any of this");
     draft
 }
 
-/// A breaker and a rate limit.
-/// A ServiceProfile switches breakers off.
-fn at_the_service(edge: &Edge<'_>, breaks: bool, options: &Options, draft: &mut Draft) -> Vec<Map> {
+/// A breaker and a rate limit, and the marks of what is lost without an object. A ServiceProfile
+/// switches breakers off.
+fn at_the_service(
+    edge: &Edge<'_>,
+    breaks: bool,
+    options: &Options,
+    draft: &mut Draft,
+) -> (Vec<Map>, Vec<String>) {
     let service = edge.server;
     let mut all = Vec::new();
     if let Some(ejection) = consecutive(edge).filter(|_| breaks) {
@@ -136,8 +143,7 @@ fn at_the_service(edge: &Edge<'_>, breaks: bool, options: &Options, draft: &mut 
             service.name
         ));
     }
-    // Marks without a document are put at the head of the file.
-    all
+    (all, marks)
 }
 
 fn linkerd_conditions(edge: &Edge<'_>, draft: &mut Draft) -> Conditions {
@@ -162,7 +168,8 @@ fn routes(
     let conditions = linkerd_conditions(edge, draft);
     marks.extend(conditions.marks.clone());
     let backoff = &edge.policy.retry.backoff;
-    if edge.most() > 0 && *backoff != FIXED {
+    let retries = conditions.most > 0;
+    if retries && *backoff != FIXED {
         let why = "Linkerd's backoff is fixed.";
         let written = "from 25ms, doubling up to 250ms, jitter on top";
         let what = instead(Side::Other, wait::words(backoff), written, why)
@@ -170,7 +177,9 @@ fn routes(
         marks.push(draft.lose(&edge.name(), "backoff", what));
     }
     let why = "Annotations have no budget; a ServiceProfile has one, and no limit for one request.";
-    marks.extend(no_budget(edge, why, draft));
+    if retries {
+        marks.extend(no_budget(edge, why, draft));
+    }
     if edge.most() > MOST {
         let limits = edge.limits().iter().map(|limit| (*limit).min(MOST)).collect();
         let what = instead(
@@ -280,13 +289,8 @@ fn route(
         .with("spec", spec)
 }
 
-fn profile(
-    edge: &Edge<'_>,
-    budget: Map,
-    mut marks: Vec<String>,
-    options: &Options,
-    draft: &mut Draft,
-) -> Map {
+/// What a profile retries: failures by their statuses. A broken connection never is.
+fn profile_conditions(edge: &Edge<'_>, draft: &mut Draft) -> Conditions {
     let vocabulary = Vocabulary {
         words: &[],
         statuses: signal::STATUSES,
@@ -295,42 +299,96 @@ fn profile(
         always: Failures::NONE,
         times_out: false,
     };
-    let conditions = conditions(edge, &vocabulary, draft);
+    conditions(edge, &vocabulary, draft)
+}
+
+/// The budget of a call that is to be bounded by nothing else; `None`: it has a limit, or no budget
+/// that a profile could say, or a profile would retry nothing of it.
+fn alone(edge: &Edge<'_>) -> Option<Window> {
+    let Share::Rate { percent, least_per_s, window_s } = share::of(&edge.policy.budget) else {
+        return None;
+    };
+    let retries = || !profile_conditions(edge, &mut Draft::default()).covered.is_empty();
+    (edge.least() >= NO_LIMIT && retries()).then_some((percent, least_per_s, window_s))
+}
+
+/// The budget of a profile, with what it has lost.
+fn retry_budget(edge: &Edge<'_>, asked: Window, draft: &mut Draft) -> (Map, Option<String>) {
+    let (percent, per_s, window_s) = asked;
+    let window_ms = down_ms(Nanos::from_secs_f64(window_s.clamp(WINDOW_S[0], WINDOW_S[1])));
+    let written = (percent.min(100.0 * MOST_RATIO), per_s.floor(), window_ms as f64 / 1e3);
+    let mark = (written != asked).then(|| {
+        let (percent, per_s, window_s) = written;
+        let why = "The window of a profile's budget is from 1 s to 60 s, and its minimum a whole \
+                   number: with anything else the proxy has no budget and retries nothing.";
+        let side = if written.2 > asked.2 { Side::Wider } else { Side::Fewer };
+        let words = format!("{percent} % of {window_s} s, at least {per_s}/s");
+        let what = instead(side, share::words(&edge.policy.budget), words, why);
+        let change = budget_of(written).into_iter();
+        draft.lose(&edge.name(), "budget", change.fold(what, |what, one| what.so(edge.at, one)))
+    });
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let least = written.1.clamp(0.0, f64::from(i32::MAX)) as u32;
+    let budget = Map::new()
+        .with("retryRatio", written.0 / 100.0)
+        .with("minRetriesPerSecond", least)
+        .with("ttl", ms(window_ms));
+    (budget, mark)
+}
+
+fn profile(
+    edge: &Edge<'_>,
+    budget: Window,
+    mut marks: Vec<String>,
+    options: &Options,
+    draft: &mut Draft,
+) -> Map {
+    let conditions = profile_conditions(edge, draft);
     marks.extend(conditions.marks.clone());
     if edge.least() != edge.most() {
         let (_, mine) = super::shared::one_limit(edge, "", draft);
         marks.extend(mine);
     }
-    let why = "A profile has no limit for one request, and no wait between its attempts.";
-    let asked = format!("{} retries, {}", edge.least(), wait::words(&edge.policy.retry.backoff));
-    let what = instead(Side::Wider, asked, "no limit, at once", why)
-        .unmeasured("nothing but the budget bounds the attempts of a request");
+    let why = "A profile has no limit for one request: nothing but the budget bounds its attempts.";
+    let asked = format!("{} retries", edge.least());
+    let what = instead(Side::Wider, asked, "no limit", why)
+        .so(edge.at, Change::Limits(vec![u32::MAX; edge.classes.len()]));
     marks.push(draft.lose(&edge.name(), "limit", what));
-    let times = edge.times(edge.least());
-    if times.attempt.is_some() {
+    let backoff = &edge.policy.retry.backoff;
+    if *backoff != Backoff::NONE {
+        let why = "A profile has no wait between attempts.";
+        let what = instead(Side::Other, wait::words(backoff), "at once", why)
+            .so(edge.at, Change::Backoff(Backoff::NONE));
+        marks.push(draft.lose(&edge.name(), "backoff", what));
+    }
+    let mut policy = edge.policy.clone();
+    if edge.times(edge.least()).attempt.is_some() {
         let why = "A profile has a timeout for all attempts together.";
         let what = instead(Side::Other, "a timeout of each attempt", "none", why)
             .so(edge.at, Change::Timeout(None));
         marks.push(draft.lose(&edge.name(), "timeout", what));
+        policy.timeout = None;
     }
+    let whole = Edge { policy: &policy, ..*edge };
+    marks.extend(whole_ms(&whole, whole.least(), draft));
+    let overall = whole.times(whole.least()).overall;
     marks.extend(unsaid(edge, Can::default(), draft));
+    let (budget, mine) = retry_budget(edge, budget, draft);
+    marks.extend(mine);
     let class = |min: u32, max: u32, fails: bool| {
         let status = Map::new().with("min", min).with("max", max);
         Map::new().with("condition", Map::new().with("status", status)).with("isFailure", fails)
     };
     let mut classes: Vec<Map> =
         conditions.statuses.iter().map(|code| class(*code, *code, true)).collect();
-    if !classes.is_empty() {
-        // Without a word of its own a 5xx is a failure, and would be retried. The first that fits
-        // counts.
-        classes.push(class(500, 599, false));
-    }
+    // Without a word of its own a 5xx is a failure, and would be retried. The first that fits counts.
+    classes.push(class(500, 599, false));
     let route = Map::new()
         .with("name", "all")
         .with("condition", Map::new().with("pathRegex", ".*"))
-        .with("isRetryable", !classes.is_empty())
+        .with("isRetryable", true)
         .noted(marks)
-        .with_some("timeout", times.overall.map(|time| ms(down_ms(time.min(LONGEST)))))
+        .with_some("timeout", overall.map(|time| ms(down_ms(time.min(LONGEST)))))
         .with("responseClasses", classes);
     let spec = Map::new().with("routes", vec![route]).with("retryBudget", budget);
     let host = format!("{}.{}.svc.cluster.local", edge.server.name, options.namespace);

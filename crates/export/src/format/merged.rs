@@ -200,7 +200,7 @@ fn differences(edge: &Edge<'_>, merged: &Edge<'_>) -> Vec<(&'static str, Other)>
         return all;
     }
     if edge.limits() != merged.limits() {
-        let words = [edge, merged].map(|one| format!("limits {:?}", one.limits()));
+        let words = [edge, merged].map(|one| format!("retries: {}", one.limits_in_words()));
         put("limit", Side::Fewer, words, vec![Change::Limits(merged.limits())]);
     }
     if edge.on() != merged.on() {

@@ -230,17 +230,11 @@ pub(crate) fn one_limit(edge: &Edge<'_>, hint: &str, draft: &mut Draft) -> (u32,
     if least == most {
         return (least, Vec::new());
     }
-    let by_class: Vec<String> = edge
-        .classes
-        .iter()
-        .zip(edge.limits())
-        .map(|(class, limit)| format!("{class} {limit}"))
-        .collect();
     let why = format!("It knows no classes of requests, so all get the least. {hint}");
     let limits = vec![least; edge.classes.len()];
     let what = instead(
         Side::Fewer,
-        format!("retries by class: {}", by_class.join(", ")),
+        format!("retries by class: {}", edge.limits_in_words()),
         format!("{least} for all"),
         why.trim(),
     )

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use damper_export::{Options, export, format};
 use damper_mesh::filter::counters::{OVERALL, PER_CLASS};
 use serde_json::Value;
 
+use crate::loopback::{folder, program};
 use crate::random;
 use crate::schemas::{documents, wrong};
 
@@ -65,12 +67,113 @@ fn the_mesh_retries_nothing_by_itself() {
 
 #[test]
 fn observe_has_what_it_names() {
-    let base = yaml("observe/kustomization.yaml");
-    for map in base["configMapGenerator"].as_array().unwrap() {
-        for file in map["files"].as_array().unwrap() {
-            text(&format!("observe/{}", file.as_str().unwrap()));
+    for folder in ["observe", "observe/grafana"] {
+        let base = yaml(&format!("{folder}/kustomization.yaml"));
+        for map in base["configMapGenerator"].as_array().unwrap() {
+            for file in map["files"].as_array().unwrap() {
+                text(&format!("{folder}/{}", file.as_str().unwrap()));
+            }
         }
     }
+}
+
+/// Every base below `deploy/`.
+fn bases(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(bases(&path));
+        } else if path.ends_with("kustomization.yaml") {
+            all.push(folder.to_path_buf());
+        }
+    }
+    all.sort();
+    all
+}
+
+/// What kubectl makes of a base; an error is what it says.
+fn rendered(kubectl: &Path, base: &Path) -> Result<Vec<Value>, String> {
+    let output = Command::new(kubectl).arg("kustomize").arg(base).output().unwrap();
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    Ok(documents(&String::from_utf8(output.stdout).unwrap()))
+}
+
+/// The objects of a kind.
+fn of_kind<'v>(all: &'v [Value], kind: &'v str) -> impl Iterator<Item = &'v Value> {
+    all.iter().filter(move |one| one["kind"] == kind)
+}
+
+/// With every number as a fraction: kubectl writes 3000.0 as 3000.
+fn numbers(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => number.as_f64().into(),
+        Value::Array(all) => all.iter().map(numbers).collect(),
+        Value::Object(all) => {
+            all.iter().map(|(key, one)| (key.clone(), numbers(one))).collect::<Value>()
+        }
+        other => other.clone(),
+    }
+}
+
+/// What is rendered is what stands in the files, is as its definitions say, and every name that is
+/// made up for it is the one that is used.
+#[test]
+#[ignore = "slow: needs kubectl"]
+fn kubectl_renders_every_base() {
+    let Some(kubectl) = program("KUBECTL") else { return };
+    let schemas: Value = serde_json::from_str(include_str!("../schemas/crds.json")).unwrap();
+    let mut seen = Vec::new();
+    for folder in bases(&root()) {
+        let name = folder.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+        let base = yaml(&format!("{name}/kustomization.yaml"));
+        let all = rendered(&kubectl, &folder).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let list = |key: &str| base[key].as_array().cloned().unwrap_or_default();
+        let mut written: Vec<Value> = Vec::new();
+        for file in list("resources") {
+            written.extend(documents(&text(&format!("{name}/{}", file.as_str().unwrap()))));
+        }
+        let maps = list("configMapGenerator");
+        assert_eq!(all.len(), written.len() + maps.len(), "{name}");
+        for map in &maps {
+            let start = format!("{}-", map["name"].as_str().unwrap());
+            let made = |one: &&Value| one["metadata"]["name"].as_str().unwrap().starts_with(&start);
+            let made = of_kind(&all, "ConfigMap").find(made).unwrap();
+            for file in map["files"].as_array().unwrap() {
+                let file = file.as_str().unwrap();
+                assert_eq!(made["data"][file], text(&format!("{name}/{file}")), "{name}/{file}");
+            }
+            let label = &made["metadata"]["labels"]["grafana_dashboard"];
+            assert_eq!(label == "1", start.contains("dashboard"), "{name}: {label}");
+            // Whoever mounts it knows it by the name that it got.
+            let volumes = of_kind(&all, "Deployment")
+                .flat_map(|one| one["spec"]["template"]["spec"]["volumes"].as_array().unwrap());
+            for volume in volumes.filter_map(|one| one["configMap"]["name"].as_str()) {
+                assert_eq!(made["metadata"]["name"], volume, "{name}");
+            }
+        }
+        for one in &all {
+            assert_eq!(one["metadata"]["namespace"], base["namespace"], "{name}: {one}");
+        }
+        if maps.is_empty() {
+            let written: Vec<Value> = written.iter().map(numbers).collect();
+            for one in &all {
+                assert!(written.contains(&numbers(one)), "{name}: {one:#}");
+                assert_eq!(wrong(one, &schemas), Vec::<String>::new(), "{name}");
+            }
+        }
+        seen.push(name);
+    }
+    assert_eq!(seen, ["envoy-gateway", "istio", "observe", "observe/grafana", "proxy"]);
+    // A mistake is seen.
+    let broken = folder("kustomize");
+    let base = text("istio/kustomization.yaml");
+    std::fs::write(broken.join("kustomization.yaml"), base).unwrap();
+    let said = rendered(&kubectl, &broken).unwrap_err();
+    assert!(said.contains("client-filter.yaml"), "{said}");
+    std::fs::remove_dir_all(broken).unwrap();
 }
 
 /// The rules of a kind, `record` or `alert`, with their names.
@@ -83,7 +186,7 @@ pub(crate) fn rules(kind: &str) -> Vec<(String, Value)> {
 
 /// Every expression of the dashboard.
 pub(crate) fn panels() -> Vec<String> {
-    let dashboard: Value = serde_json::from_str(&text("observe/dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text("observe/grafana/dashboard.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap().iter();
     let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
     targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()

@@ -33,6 +33,47 @@ fn a_chosen_call_brings_the_other_callers_of_its_callee() {
     assert_eq!(envoy.files.len(), 1);
 }
 
+/// A rule that ejects hosts is for all callers: who asked for another breaker, or for none, is told.
+#[test]
+fn a_breaker_for_all_callers_is_a_loss_of_each() {
+    let text = "damper: 1\nservices: {web: {}, shop: {}, bill: {}, orders: {}}\nload: 1/s\nrequests: {a: {calls: [{web: [orders]}, {shop: [orders]}, {bill: [orders]}]}}\npolicies:\n  \"web -> orders\": {breaker: {kind: breaker-consecutive, failures: 9}}\n  \"shop -> orders\": {breaker: {kind: breaker-consecutive, failures: 3}}\n";
+    let written = written("istio", text, &[]);
+    assert!(file(&written, "orders.yaml").contains("consecutive5xxErrors: 3"));
+    let of = |at: &str| {
+        let mut losses = written.losses.iter();
+        losses.find(|loss| loss.at == at && loss.field == "breaker").unwrap().asked.as_str()
+    };
+    assert_eq!(of("web -> orders"), "hosts out after 9 failures in a row");
+    assert!(of("shop -> orders").starts_with("`breaker-consecutive`: 3 in a row"));
+    assert_eq!(of("bill -> orders"), "no breaker");
+}
+
+/// What all callers get is told by class, and a budget's least rate so that it can be read.
+#[test]
+fn what_all_callers_get_is_told_in_words() {
+    let text = "damper: 1\nclasses: [gold, bronze]\nservices: {web: {}, shop: {}, orders: {}, stock: {}}\nload: {gold: 1/s, bronze: 1/s}\nrequests: {a: {calls: [{web: [orders, stock]}, {shop: [orders]}]}}\npolicies:\n  \"web -> orders\": {timeout: 1s, retry: {limit: {gold: 3, bronze: 1}, budget: token-bucket}}\n  \"shop -> orders\": {timeout: 1s, retry: {limit: 1, budget: {kind: deposit, percent: 30%}}}\n  \"web -> stock\": {timeout: 50ms, retry: {limit: 0}}\n";
+    let written = written("gateway-api", text, &[]);
+    let told = |field: &str, asked: &str, got: &str| {
+        let mut losses = written.losses.iter();
+        losses.any(|one| one.field == field && one.asked == asked && one.written == got)
+    };
+    assert!(told("limit", "retries: gold 3, bronze 1", "retries: 1"), "{:#?}", written.losses);
+    let least = "10 % of 10 s, at least 1 in 3600 s";
+    assert!(told("budget", "30 % of 10 s, at least 10/s", least), "{:#?}", written.losses);
+    // A call that has a timeout and no retries is one that a file speaks of.
+    let written = self::written("linkerd", &text.replace("limit: 0", "limit: 1"), &[]);
+    let off = self::written("linkerd", text, &[]);
+    let files = off.files.into_iter().map(|file| (file.path, file.text)).collect::<Vec<_>>();
+    let asked = crate::round_trip::with(
+        &random::system(&text.replace("limit: 0", "limit: 1")),
+        &written.policies,
+    );
+    let runs = compare(&asked, &read_tree(&files), Versions::default(), "x-damper-class");
+    let call = runs.calls.iter().find(|call| call.call == "web -> stock").unwrap();
+    let attempts = call.differs.iter().find(|one| one.field == "attempts").unwrap();
+    assert_eq!((attempts.runs.as_str(), attempts.from.as_str()), ("1", "nothing retries it"));
+}
+
 /// Two names of one service: the stricter policy is written, and the other is said to be lost.
 #[test]
 fn two_names_of_one_service_get_the_least() {
@@ -42,7 +83,7 @@ fn two_names_of_one_service_get_the_least() {
     assert!(web.contains("num_retries: 1") && !web.contains("num_retries: 5"), "{web}");
     let loss = written.losses.iter().find(|loss| loss.field == "limit").unwrap();
     assert_eq!((loss.side, loss.at.as_str()), (Side::Fewer, "web -> orders"));
-    assert_eq!((loss.asked.as_str(), loss.written.as_str()), ("limits [5]", "limits [1]"));
+    assert_eq!((loss.asked.as_str(), loss.written.as_str()), ("retries: 5", "retries: 1"));
     let limits = |at: usize| written.policies[at].retry.limits.max();
     assert_eq!((limits(1), limits(2)), (1, 1));
 }
@@ -63,18 +104,107 @@ fn a_raised_burst_is_a_loss() {
     assert!(wider(5) && !wider(25));
 }
 
+/// A service that is called from outside and from inside has objects for both: classes and attempts of
+/// one are not those of the other.
+#[test]
+fn what_a_gateway_does_is_not_taken_for_what_a_mesh_does() {
+    let text = |outside: &str, inside: &str| {
+        format!(
+            "damper: 1\nclasses: [high, low]\nservices: {{web: {{}}, orders: {{}}}}\nload: {{high: 1/s, low: 1/s}}\nrequests: {{a: {{calls: [{{web: [orders]}}, orders]}}}}\npolicies:\n  \"client -> orders\": {{{outside}}}\n  \"web -> orders\": {{{inside}}}\n"
+        )
+    };
+    let by_class = "timeout: 2s, retry: {limit: {high: 3, low: 1}}";
+    let once = "timeout: 30ms, retry: {limit: 1}";
+    // Nothing is left to retry, and the classes are routes all the same.
+    let nothing =
+        "timeout: 20012us, retry: {limit: {high: 3, low: 1}, on: [timeout, downstream, shed]}";
+    let pairs = [[once, by_class], [by_class, once], [once, nothing], [nothing, once], [once; 2]];
+    for [outside, inside] in pairs {
+        let text = text(outside, inside);
+        for id in ["istio", "gateway-api", "linkerd"] {
+            let written = written(id, &text, &[]);
+            let files = written.files.iter().map(|file| (file.path.clone(), file.text.clone()));
+            let system = crate::round_trip::with(&random::system(&text), &written.policies);
+            let readings = read_tree(&files.collect::<Vec<_>>());
+            let runs = compare(&system, &readings, Versions::default(), "x-damper-class");
+            for call in runs.calls.into_iter().filter(|call| call.call.ends_with("orders")) {
+                assert!(call.known, "{id}: {}", call.call);
+                assert_eq!(call.differs, [], "{id}: {}: {text}", call.call);
+            }
+        }
+    }
+}
+
 /// Breakers do nothing beside a ServiceProfile, and only what is asked for is a failure in it.
 #[test]
 fn a_service_profile_retries_nothing_more_and_has_no_breaker() {
-    let text = "damper: 1\nservices: {web: {}, orders: {}}\nload: 1/s\nrequests: {a: {calls: [{web: [orders]}]}}\npolicies:\n  \"web -> orders\": {breaker: breaker-consecutive, retry: {limit: 100, on: [rejected, shed], budget: {kind: linkerd, percent: 20%}}}\n";
-    let written = written("linkerd", text, &[]);
+    let written = profiled("on: [rejected, shed], budget: {kind: linkerd, percent: 20%}");
     let orders = file(&written, "orders.yaml");
     assert!(orders.contains("ServiceProfile") && !orders.contains("failure-accrual"), "{orders}");
     let row = |text: &str| orders.lines().position(|row| row.contains(text)).unwrap();
     assert!(row("min: 503") < row("min: 500"), "{orders}");
     assert_eq!(orders.matches("isFailure: false").count(), 1, "{orders}");
     let lost = |field: &str| written.losses.iter().any(|loss| loss.field == field);
-    assert!(lost("breaker") && lost("limit"));
+    assert!(lost("breaker"));
+}
+
+fn profiled(retry: &str) -> Written {
+    let text = format!(
+        "damper: 1\nservices: {{web: {{}}, orders: {{}}}}\nload: 1/s\nrequests: {{a: {{calls: [{{web: [orders]}}]}}}}\npolicies:\n  \"web -> orders\": {{timeout: 1s, deadline: 3500500us, breaker: breaker-consecutive, retry: {{limit: 100, {retry}}}}}\n"
+    );
+    let options = Options { plain: true, ..Options::default() };
+    export(&random::system(&text), format::find("linkerd").unwrap(), &options)
+}
+
+/// A retry without a limit is said to be one, in numbers, and is the policy that was written.
+#[test]
+fn a_service_profile_has_no_limit_and_says_so() {
+    let written = profiled(
+        "on: [rejected, shed], backoff: {kind: constant, base: 5ms}, budget: {kind: linkerd, percent: 20%}",
+    );
+    let loss = |field: &str| written.losses.iter().find(|loss| loss.field == field).unwrap();
+    let limit = loss("limit");
+    assert_eq!((limit.asked.as_str(), limit.written.as_str()), ("100 retries", "no limit"));
+    assert_eq!(limit.side, Side::Wider);
+    assert!(limit.sentence().contains("attempts at worst 101.00 -> no end"), "{limit:?}");
+    assert_eq!(
+        (loss("backoff").written.as_str(), loss("deadline").written.as_str()),
+        ("at once", "3.5s")
+    );
+    assert!(file(&written, "orders.yaml").contains("timeout: \"3500ms\""));
+    assert_eq!(written.policies[1].retry.limits.max(), u32::MAX);
+}
+
+/// With a window over a minute Linkerd's proxy has no budget, and retries nothing.
+#[test]
+fn a_service_profile_has_a_budget_that_its_proxy_takes() {
+    for (budget, ttl, least, lost) in [
+        ("google", "60000ms", 0, true),
+        ("{kind: deposit, percent: 20%, min_per_second: 3, ttl: 30s}", "30000ms", 3, false),
+        ("{kind: linkerd, percent: 20%}", "10000ms", 10, false),
+    ] {
+        let written = profiled(&format!("on: [rejected, shed], budget: {budget}"));
+        let orders = file(&written, "orders.yaml");
+        assert!(orders.contains(&format!("ttl: \"{ttl}\"")), "{budget}: {orders}");
+        assert!(orders.contains(&format!("minRetriesPerSecond: {least}\n")), "{orders}");
+        let said = written.losses.iter().any(|loss| loss.field == "budget");
+        assert_eq!(said, lost, "{budget}");
+    }
+}
+
+/// Where a profile would retry nothing, annotations do, with the limit; the budget is lost.
+#[test]
+fn a_service_profile_is_written_only_where_it_retries() {
+    let written = profiled("on: [timeout, rejected], budget: {kind: linkerd, percent: 20%}");
+    let orders = file(&written, "orders.yaml");
+    assert!(orders.contains("kind: ServiceProfile"), "429 is left: {orders}");
+    let written = profiled("on: [timeout], budget: {kind: linkerd, percent: 20%}");
+    let orders = file(&written, "orders.yaml");
+    assert!(!orders.contains("kind: ServiceProfile"), "{orders}");
+    // Annotations retry nothing of it either, and what is not retried has lost no wait and no budget.
+    let lost = |field: &str| written.losses.iter().any(|loss| loss.field == field);
+    assert!(lost("on") && !lost("backoff") && !lost("budget"));
+    assert!(written.losses.iter().all(|loss| loss.written != "no limit"));
 }
 
 /// A call that nobody speaks of has no timeout, and one that the system does not have is one more.

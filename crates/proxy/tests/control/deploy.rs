@@ -23,7 +23,7 @@ fn is_known(name: &str) -> bool {
 fn names_in_deploy_are_counted() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/observe");
     let mut known = 0;
-    for file in ["proxy-rules.yaml", "proxy-rules_test.yaml", "proxy-dashboard.json"] {
+    for file in ["proxy-rules.yaml", "proxy-rules_test.yaml", "grafana/proxy-dashboard.json"] {
         let text = std::fs::read_to_string(folder.join(file)).unwrap();
         for name in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
             if name.starts_with("damper_") {

@@ -163,7 +163,7 @@ impl Prometheus {
 /// Expressions of the dashboard, and of the rules: what is recorded, and what alerts.
 fn expressions() -> (Vec<String>, Vec<String>) {
     let text = |name: &str| std::fs::read_to_string(observe().join(name)).unwrap();
-    let dashboard: Value = serde_json::from_str(&text("proxy-dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text("grafana/proxy-dashboard.json")).unwrap();
     let rules: Value = serde_saphyr::from_str(&text("proxy-rules.yaml")).unwrap();
     let all = |value: &Value, key: &str| value[key].as_array().unwrap().clone();
     let expr = |value: &Value| value["expr"].as_str().unwrap().to_owned();

@@ -49,17 +49,17 @@ pub(crate) fn host(host: &Node, place: &Place, clusters: &Clusters, reading: &mu
         let own_hedge = action.node.loose("hedge_policy").or(hedge);
         let headers = exact_headers(route.below("match.headers"));
         for target in action.targets(place, clusters, reading) {
-            let callee = target.callee.as_ref();
-            header_route(reading, place.caller.as_ref(), callee, None, &headers);
+            let seat = match target.cluster {
+                Some(name) if name.starts_with("inbound|") => Seat::Inbound,
+                _ => place.seat,
+            };
+            let between = [place.caller.as_ref(), target.callee.as_ref()];
+            header_route(reading, seat, between, None, &headers);
             let lookup = target.cluster.and_then(|name| clusters.get(name));
             let budget = lookup.and_then(|known| known.budget.clone());
             let Some(entry) = own.or(shared) else {
                 action.bare_timeout(target.callee, reading);
                 continue;
-            };
-            let seat = match target.cluster {
-                Some(name) if name.starts_with("inbound|") => Seat::Inbound,
-                _ => place.seat,
             };
             let timeout = action.timeout(place);
             let of_route = own.is_some();

@@ -78,7 +78,7 @@ fn of_route(
     };
     let (caller, headers) = only_for(route, object);
     for (name, _) in &whom {
-        header_route(reading, caller.as_ref(), Some(name), None, &headers);
+        header_route(reading, seat, [caller.as_ref(), Some(name)], None, &headers);
     }
     let Some(entry) = route.entry("retries") else {
         if let (Some(timeout), Some(written)) = (timeout, route.entry("timeout")) {
