@@ -50,8 +50,8 @@ mod yaml;
 #[doc(hidden)]
 pub use drill::rewrite_drill_tables;
 pub use drill::{
-    Abort, Callers, Cause, CauseKind, Ceilings, Drill, DrillFile, LeverKind, Limit,
-    Manner, Metric, MetricKind, Phase, PhaseKind, Place, Plant, Pull, Recovered, Requirement,
+    Abort, Callers, Cause, CauseKind, Ceilings, Drill, DrillFile, Follows, LeverKind, Limit,
+    Manner, Metric, MetricKind, Part, Phase, PhaseKind, Place, Plant, Pull, Recovered, Requirement,
     Search, Size, Speaks, Strength, Url, Watched, WorkLever, drill_schema,
 };
 pub use file::SystemFile;
