@@ -79,7 +79,6 @@ fn mistakes_have_their_places() {
         "load: [{rate: 10, taget: 'http://127.0.0.1:1/'}]",
         "load: [{rate: 10/s, protocol: htp2}, {rate: 1/s, requests: shopp.yaml}]",
         "load: {gold: 10/s}\nrequests: shop.yaml",
-        "load: [{rate: {high: 10/s, low: 1/s}}, {rate: {hihg: 1/s}, requests: shop.yaml}]",
         "load: 10/s\nrequests: broken.yaml",
         "load: 10/s\ncallers: {edge: client -> bd, file: other.yaml}\nretries: 2",
         "load: 10/s\ncallers: {edge: client -> db}",
