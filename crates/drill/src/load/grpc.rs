@@ -79,8 +79,8 @@ impl Methods {
         // Without `--include_imports` the types that everybody has may still be all that is missing.
         let pool = match read {
             Ok(pool) => pool,
-            Err(why) => of(DescriptorPool::global())
-                .map_err(|_| BadDescriptors::Unreadable(why.to_string()))?,
+            Err(_) => of(DescriptorPool::global())
+                .map_err(|why| BadDescriptors::Unreadable(why.to_string()))?,
         };
         Self::of(pool)
     }
