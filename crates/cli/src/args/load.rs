@@ -22,8 +22,7 @@ Examples:
   damper load http://127.0.0.1:8080 --rate 500/s --policy examples/retry-storm.yaml --edge 'client -> db'
   damper load http://127.0.0.1:8080 --rate 2000/s --requests requests.yaml --dry-run
   damper load https://127.0.0.1:8443 --rate 500/s --ca ca.pem
-  damper load http://127.0.0.1:50051/shop.Orders/Place --rate 200/s --grpc \
-    --descriptors shop.binpb --message '{\"id\": \"a7\"}'
+  damper load http://127.0.0.1:50051/shop.Orders/Place --rate 200/s --grpc --reflect
   damper load --from-curl \"curl -H 'accept: text/html' http://shop.example/\" > requests.yaml
   damper load --from-har recorded.har > requests.yaml
   damper load http://shop.example:80 --rate 100/s --i-own shop.example=payments-team")]

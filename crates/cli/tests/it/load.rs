@@ -43,7 +43,9 @@ fn what_would_be_sent() {
     let owned = ["load", "http://192.0.2.7:80", "--rate", "100/s", "--i-own", "192.0.2.7=payments"];
     holds("load-plan-owner", &[owned.as_slice(), &["--dry-run", "--retry", "naive"]].concat());
     let tls = ["load", "https://127.0.0.1:8443", "--rate", "100/s", "--insecure", "--dry-run"];
-    holds("load-plan-tls", &tls);
+    let said = damper(&tls).out;
+    assert!(said.starts_with("https://127.0.0.1:8443: 100/s"), "{said}");
+    assert!(said.contains("HTTP/2 or HTTP/1.1 over TLS"), "{said}");
     let file = "crates/cli/tests/it/systems/requests.yaml";
     let policy = ["--policy", "examples/retry-storm.yaml", "--edge", "client -> db", "--dry-run"];
     let target = ["load", "127.0.0.1:8080", "--rate", "90/s", "--requests", file];
@@ -71,14 +73,19 @@ fn what_is_refused() {
 
 #[test]
 fn calls_that_cannot_be_made_are_refused() {
-    let refused = |name: &str, args: &[&str]| {
-        holds(&format!("load-{name}"), &[&["load", "127.0.0.1:1", "--rate", "1/s"], args].concat());
-    };
-    refused("no-tls", &["--insecure"]);
-    refused("no-grpc", &["--descriptors", "shop.binpb"]);
-    refused("bare-message", &["--grpc", "--message", "{}"]);
-    refused("no-descriptors", &["--grpc", "--descriptors", "no-such-file.binpb"]);
-    refused("bad-descriptors", &["--grpc", "--descriptors", "examples/retry-storm.yaml"]);
+    for (args, why) in [
+        (&["--insecure"][..], "for a target with https://"),
+        (&["--descriptors", "shop.binpb"], "--grpc"),
+        (&["--grpc", "--message", "{}"], "nothing says what the bodies are"),
+        (&["--grpc", "--descriptors", "no-such-file.binpb"], "no-such-file.binpb"),
+        (&["--grpc", "--descriptors", "examples/retry-storm.yaml"], "no set of descriptors"),
+    ] {
+        let ran = damper(&[&["load", "127.0.0.1:1", "--rate", "1/s"], args].concat());
+        assert_eq!(ran.code, Some(2), "{args:?}");
+        // What is printed may be broken into lines anywhere.
+        let said: Vec<&str> = ran.err.split_whitespace().collect();
+        assert!(said.join(" ").contains(why), "{args:?}: {}", ran.err);
+    }
 }
 
 #[test]
