@@ -38,7 +38,7 @@ pub(crate) fn envoy() -> Result<PathBuf> {
 /// A Python that runs gRPC with exported service configs and has the models of Istio's definitions.
 pub(crate) fn export_python() -> Result<PathBuf> {
     let requirements = root().join("compare/export/requirements.txt");
-    python("grpc, cloudcoil.models.istio", &requirements)
+    python("grpc, grpc_reflection, cloudcoil.models.istio", &requirements)
 }
 
 /// The folder with npm's models of the definitions of Istio and of the Gateway API.

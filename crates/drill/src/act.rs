@@ -12,6 +12,9 @@ use serde_json::Value;
 
 pub(crate) use http::request;
 
+use self::process::{Running, Words};
+use crate::undo::Undo;
+
 /// One request or command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,6 +36,13 @@ pub enum Act {
     Program(Vec<String>),
     /// A command of a shell.
     Shell(String),
+    /// Ends a command that was under way, with all that it started.
+    End {
+        /// Its group of processes.
+        group: i32,
+        /// When it began, which tells it from others of the same number.
+        born: String,
+    },
 }
 
 /// What must be so after something was stopped.
@@ -125,14 +135,31 @@ impl Act {
                     };
                     request(method, url, body.as_ref(), token.as_deref()).await
                 }
-                Self::Program(words) => process::program(words).await,
-                Self::Shell(command) => process::shell(command).await,
+                Self::Program(words) => process::run(&Words::Program(words)).await,
+                Self::Shell(command) => process::run(&Words::Shell(command)).await,
+                Self::End { group, born } => process::end(*group, born).map(|()| String::new()),
             }
         };
         match tokio::time::timeout(patience, done).await {
             Ok(done) => done.map_err(failed),
-            Err(_) => Err(failed(format!("no answer within {} s", patience.as_secs()))),
+            Err(_) => Err(failed(late(patience))),
         }
+    }
+
+    /// Begins it. A command has its processes then, and does nothing until it is let go, so that how
+    /// to end it can be written down before.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn begin(&self) -> Result<Begun<'_>, ActError> {
+        let words = match self {
+            Self::Program(words) => Words::Program(words),
+            Self::Shell(command) => Words::Shell(command),
+            Self::Http { .. } | Self::End { .. } => return Ok(Begun { act: self, command: None }),
+        };
+        let started = process::start(&words);
+        let command = started.map_err(|why| ActError { act: self.to_string(), why })?;
+        Ok(Begun { act: self, command: Some(command) })
     }
 
     /// The host that it goes to, if it is a request.
@@ -140,7 +167,7 @@ impl Act {
     pub fn url(&self) -> Option<&str> {
         match self {
             Self::Http { url, .. } => Some(url),
-            Self::Program(_) | Self::Shell(_) => None,
+            Self::Program(_) | Self::Shell(_) | Self::End { .. } => None,
         }
     }
 }
@@ -160,8 +187,41 @@ impl fmt::Display for Act {
             }
             Self::Program(words) => write!(f, "$ {}", words.join(" ")),
             Self::Shell(command) => write!(f, "$ {command}"),
+            Self::End { group, .. } => write!(f, "end the processes of group {group}"),
         }
     }
+}
+
+/// An act that is about to be done.
+pub(crate) struct Begun<'a> {
+    act: &'a Act,
+    command: Option<Running>,
+}
+
+impl Begun<'_> {
+    /// How its processes are ended by somebody else, if it has any.
+    pub(crate) fn undo(&self) -> Option<Undo> {
+        let (group, born) = self.command.as_ref()?.group()?;
+        let (id, what) = (format!("command {group}"), format!("{} is ended", self.act));
+        Some(Undo::new(id, what, vec![Act::End { group, born }], Vec::new()))
+    }
+
+    /// Does it; what came back.
+    ///
+    /// # Errors
+    /// As [`Act::run_within`].
+    pub(crate) async fn run_within(self, patience: Duration) -> Result<String, ActError> {
+        let Some(command) = self.command else { return self.act.run_within(patience).await };
+        let failed = |why: String| ActError { act: self.act.to_string(), why };
+        match tokio::time::timeout(patience, command.output()).await {
+            Ok(done) => done.map_err(failed),
+            Err(_) => Err(failed(late(patience))),
+        }
+    }
+}
+
+fn late(patience: Duration) -> String {
+    format!("no answer within {} s", patience.as_secs())
 }
 
 impl Check {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use damper_system::model::System;
-use damper_system::{Drill, Manner, MetricKind, PhaseKind, Place, Size};
+use damper_system::{Drill, Manner, MetricKind, Part, PhaseKind, Place, Size};
 
 use crate::lever;
 use crate::load::is_secret;
@@ -21,10 +21,31 @@ pub fn dry_run(drill: &Drill, system: Option<&System>, places: &Places) -> Strin
         let _ = writeln!(out, "{text}");
     };
     line(format!("drill:   {}", drill.name));
-    if drill.target == Place::Emulation && places.emulation.is_none() {
+    if drill.parts.iter().any(|part| part.target == Place::Emulation) && places.emulation.is_none()
+    {
         line("target:  an emulation of the system file, started for the drill on 127.0.0.1".into());
     }
-    line(format!("load:    GET {} at up to {rate:.1}/s", places.target(drill)));
+    let single = drill.parts.len() == 1;
+    for (number, part) in drill.parts.iter().enumerate() {
+        let url = places.at(&part.target);
+        let load = if single { rate } else { of_part(drill, part) };
+        let name = if number == 0 { "load:" } else { "" };
+        match &part.requests {
+            None => line(format!("{name:<8} GET {url} at up to {load:.1}/s")),
+            Some(file) => {
+                let host = url.authority();
+                line(format!(
+                    "{name:<8} {} kinds of requests of http://{host} at up to {load:.1}/s",
+                    file.requests.len()
+                ));
+                let total: f64 = file.requests.iter().map(|kind| kind.weight).sum();
+                for kind in &file.requests {
+                    let share = words::percent(kind.weight / total);
+                    line(format!("         {share} {}: {} {}", kind.name, kind.method, kind.path));
+                }
+            }
+        }
+    }
     let classes: Vec<String> =
         drill.classes.iter().map(|class| format!("{}: {class}", drill.class_header)).collect();
     line(format!("         {}", classes.join(", ")));
@@ -32,7 +53,7 @@ pub fn dry_run(drill: &Drill, system: Option<&System>, places: &Places) -> Strin
         let secret = is_secret(name) && !value.contains("{{env ");
         line(format!("         {name}: {}", if secret { "(not shown)" } else { value }));
     }
-    let (callers, limit) = (drill.callers, drill.callers.limit);
+    let (callers, limit) = (&drill.callers, drill.callers.limit);
     let timeout = callers.timeout.unwrap_or(drill.patience);
     line(match callers.manner {
         Manner::None => format!("callers: no retries, {} for a reply", drill.patience),
@@ -41,6 +62,14 @@ pub fn dry_run(drill: &Drill, system: Option<&System>, places: &Places) -> Strin
         }
         Manner::Standard => {
             format!("callers: up to {limit} retries with backoff, {timeout} for each attempt")
+        }
+        Manner::Policy => {
+            let follows = callers.follows.as_ref();
+            let edge = follows.map_or("", |follows| follows.edge.as_str());
+            let file = follows.and_then(|follows| follows.file.as_ref());
+            let file =
+                file.map_or("the system file".to_owned(), |(path, _)| path.display().to_string());
+            format!("callers: retry as `{edge}` of {file}")
         }
     });
     let b = &drill.bounds;
@@ -96,6 +125,12 @@ pub fn dry_run(drill: &Drill, system: Option<&System>, places: &Places) -> Strin
     };
     line(format!("--headroom would vary {what}; {} tries at each end", s.repeats));
     out
+}
+
+/// Requests per second of a part, where the plan says how many there are.
+fn of_part(drill: &Drill, part: &Part) -> f64 {
+    let rates = drill.load.as_deref().unwrap_or_default();
+    rates.iter().zip(&part.shares).map(|(rate, share)| rate * share).sum()
 }
 
 /// What a phase does besides waiting.

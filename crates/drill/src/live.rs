@@ -1,37 +1,36 @@
 //! A load that is under way: brought up, brought down, looked at.
 
-use std::net::SocketAddr;
+mod part;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use damper_control::Nanos;
-use damper_system::model::{Arrivals, Load, System, Work};
-use damper_system::{Drill, Manner, Place, Speaks};
-use hyper::header::{HeaderName, HeaderValue};
+use damper_system::model::{Arrivals, Load, System};
+use damper_system::{Drill, Manner};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::consent::Consent;
 use crate::load::{
-    Ask, Bounds, Caller, Error as LoadError, Job, Observe, Pattern, Protocol, Schedule, Sending,
-    Stream, Tally, Target, Text, Tuning, send_observed,
+    Bounds, Caller, Error as LoadError, Job, Observe, Pattern, Schedule, Tally, Tuning,
+    send_observed,
 };
 use crate::places::Places;
 use crate::series::Series;
+use part::{Part, With};
 
 /// What is sent, all but how much of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    target: Target,
-    /// The host as the plan names it: behind one address there may be several.
-    authority: String,
-    streams: Vec<Stream>,
+    parts: Vec<Part>,
+    classes: Vec<String>,
     pattern: Pattern,
-    asks: Vec<Vec<Ask>>,
     seed: u64,
     /// The seed of the plan.
     first_seed: u64,
+    /// Of all parts together.
     bounds: Bounds,
     interval: Duration,
     good_within: Nanos,
@@ -56,56 +55,25 @@ impl Setup {
         places: &Places,
         consent: &Consent,
     ) -> Result<Self, String> {
-        let url = places.target(drill);
-        let speaks = match (&drill.target, &places.emulation) {
-            (Place::Emulation, Some(emulated)) => emulated.speaks,
-            _ => drill.speaks,
-        };
-        let protocol = match speaks {
-            Speaks::Http1 => Protocol::Http1,
-            Speaks::Http2 => Protocol::Http2,
-            Speaks::Grpc => Protocol::Grpc,
-        };
-        let found = tokio::net::lookup_host((url.host.as_str(), url.port))
-            .await
-            .map_err(|error| format!("{url}: {error}"))?;
-        // `localhost` is often ::1 first, where many servers do not listen.
-        let all: Vec<SocketAddr> = found.collect();
-        let address = preferred(&all).ok_or_else(|| format!("{url} is nowhere"))?;
-        let target = Target::agreed(&url, address, protocol, consent).map_err(|e| e.to_string())?;
         let loads: Vec<Load> = match (&drill.load, system) {
             (Some(rates), _) => rates.iter().map(|rate| Load::Constant(*rate)).collect(),
             (None, Some(system)) => system.load.clone(),
             (None, None) => return Err("nothing says how much is sent".to_owned()),
         };
-        let emulated = (drill.target == Place::Emulation).then_some(system).flatten();
-        let kinds: Vec<(String, Vec<f64>)> = match emulated.map(|system| &system.work) {
-            Some(Work::Requests(types)) => types
-                .iter()
-                .map(|t| {
-                    (format!("{}/{}", url.path.trim_end_matches('/'), t.name), t.share.clone())
-                })
-                .collect(),
-            _ => vec![(url.path.clone(), vec![1.0; loads.len()])],
-        };
-        let streams = loads.iter().enumerate().map(|(class, load)| Stream {
-            load: load.clone(),
-            kinds: kinds.iter().map(|(_, s)| s.get(class).copied().unwrap_or(0.0)).collect(),
-        });
+        let mut parts = Vec::with_capacity(drill.parts.len());
+        for part in &drill.parts {
+            let with = With { drill, system, places, consent, loads: &loads };
+            parts.push(Part::new(part, &with).await?);
+        }
         let pattern = match (drill.even, system.map(|s| &s.arrivals)) {
             (Some(true), _) | (None, Some(Arrivals::Deterministic)) => Pattern::Uniform,
             _ => Pattern::Poisson,
         };
-        let asks = drill.classes.iter().map(|class| {
-            kinds.iter().map(|(path, _)| ask(drill, class, path)).collect::<Result<Vec<Ask>, _>>()
-        });
         let in_flight = drill.bounds.in_flight as usize;
         Ok(Self {
-            target,
-            authority: url.authority(),
-            streams: streams.collect(),
+            parts,
+            classes: drill.classes.clone(),
             pattern,
-            asks: asks.collect::<Result<_, _>>()?,
             seed: drill.seed,
             first_seed: drill.seed,
             bounds: Bounds {
@@ -118,12 +86,7 @@ impl Setup {
             },
             interval: duration(drill.interval),
             good_within: drill.good_within,
-            caller: match drill.callers.manner {
-                Manner::None => Caller::without_retries(),
-                Manner::Naive => Caller::naive(drill.callers.limit),
-                Manner::Standard => Caller::standard(drill.callers.limit),
-            }
-            .waiting(drill.callers.timeout),
+            caller: caller(drill, system)?.waiting(drill.callers.timeout),
             rate: loads.iter().map(Load::mean).sum(),
             peak: loads.iter().map(Load::peak).sum(),
         })
@@ -142,65 +105,72 @@ impl Setup {
 
     /// Starts sending, with this share of the load.
     pub(crate) fn start(&self, share: f64) -> Live {
-        let mut schedule = Schedule::new(self.streams.clone(), self.pattern, self.seed);
-        let classes = self.streams.len();
-        let tuned = |factor| vec![Tuning { factor, rate: None }; classes];
-        for (class, tuning) in tuned(share).into_iter().enumerate() {
-            schedule.tune(class, tuning, Nanos::ZERO);
-        }
-        let (tune, tunings) = watch::channel(tuned(share));
-        let (stop, stopped) = oneshot::channel();
+        let classes = self.classes.len();
+        let tuned = vec![Tuning { factor: share, rate: None }; classes];
         let series = Arc::new(Series::new(self.interval, classes, self.good_within));
-        let observer: Arc<dyn Observe> = series.clone();
-        let sending = Sending {
-            schedule,
-            target: self.target,
-            asks: self.asks.clone(),
-            bounds: self.bounds,
-            warmup: Duration::ZERO,
-            parts: 1,
-            tunings: Some(tunings),
-            stop: Some(stopped),
-        };
-        let mut job = Job::from(sending);
-        (job.caller, job.seed) = (self.caller.clone(), self.seed);
-        job.authority = Some(self.authority.clone());
-        let task = tokio::spawn(send_observed(job, observer));
-        Live { tune, stop: Some(stop), task, series, classes, share }
+        let mut live = Live { streams: Vec::new(), series, classes, share };
+        for (number, part) in self.parts.iter().enumerate() {
+            let seed = self.seed ^ (number as u64).wrapping_mul(0xd1b5_4a32_d192_ed03);
+            let mut schedule = Schedule::new(part.streams.clone(), self.pattern, seed);
+            for (class, tuning) in tuned.iter().enumerate() {
+                schedule.tune(class, *tuning, Nanos::ZERO);
+            }
+            let (tune, tunings) = watch::channel(tuned.clone());
+            let (stop, stopped) = oneshot::channel();
+            let observer: Arc<dyn Observe> = live.series.clone();
+            let job = Job {
+                schedule,
+                target: part.target,
+                tls: None,
+                authority: Some(part.authority.clone()),
+                requests: part.requests.clone(),
+                classes: self.classes.clone(),
+                caller: self.caller.clone(),
+                bounds: part.within(&self.bounds),
+                good_within: None,
+                warmup: Duration::ZERO,
+                parts: 1,
+                seed,
+                tunings: Some(tunings),
+                stop: Some(stopped),
+            };
+            let task = tokio::spawn(send_observed(job, observer));
+            live.streams.push(Stream { tune, stop: Some(stop), task });
+        }
+        live
     }
 }
 
-/// The address that is used of a name: an IPv4 one, if there is one.
-fn preferred(all: &[SocketAddr]) -> Option<SocketAddr> {
-    all.iter().find(|address| address.is_ipv4()).or(all.first()).copied()
-}
-
-fn ask(drill: &Drill, class: &str, path: &str) -> Result<Ask, String> {
-    let header = |name: &str, value: &str| {
-        let wrong = || format!("the value of `{name}` cannot be that of a header");
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
-        Ok::<_, String>((name, HeaderValue::from_str(value).map_err(|_| wrong())?))
-    };
-    let own = drill.headers.iter().map(|(name, value)| {
-        // `{{env NAME}}` keeps what is secret out of plans, records and terminals.
-        let bad = |why: &dyn std::fmt::Display| format!("the header {name}: {why}");
-        let text = Text::parse(value, |name| std::env::var(name).ok()).map_err(|e| bad(&e))?;
-        let value =
-            text.fixed().ok_or_else(|| bad(&"only `{{env NAME}}` can be filled in here"))?;
-        header(name, value)
-    });
-    let headers = std::iter::once(header(&drill.class_header, class)).chain(own);
-    Ok(Ask { path: path.to_owned(), headers: headers.collect::<Result<_, _>>()? })
+/// What callers do.
+fn caller(drill: &Drill, system: Option<&System>) -> Result<Caller, String> {
+    let limit = drill.callers.limit;
+    Ok(match (&drill.callers.manner, &drill.callers.follows) {
+        (Manner::None, _) => Caller::without_retries(),
+        (Manner::Naive, _) => Caller::naive(limit),
+        (Manner::Standard, _) => Caller::standard(limit),
+        (Manner::Policy, follows) => {
+            let followed = follows.as_ref().and_then(|follows| {
+                let system = follows.file.as_ref().map(|(_, system)| system).or(system)?;
+                Some(&system.edge_named(&follows.edge)?.policy)
+            });
+            Caller::of(followed.ok_or("the policy that callers follow is not there")?)
+        }
+    })
 }
 
 /// A load that is under way.
 pub(crate) struct Live {
-    tune: watch::Sender<Vec<Tuning>>,
-    stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<Result<Tally, LoadError>>,
+    streams: Vec<Stream>,
     pub(crate) series: Arc<Series>,
     classes: usize,
     share: f64,
+}
+
+/// What goes to one target.
+struct Stream {
+    tune: watch::Sender<Vec<Tuning>>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<Result<Tally, LoadError>>,
 }
 
 impl Live {
@@ -212,7 +182,10 @@ impl Live {
     /// Sends this share of the load from now on.
     pub(crate) fn set(&mut self, share: f64) {
         self.share = share;
-        self.tune.send_replace(vec![Tuning { factor: share, rate: None }; self.classes]);
+        let tuned = vec![Tuning { factor: share, rate: None }; self.classes];
+        for stream in &self.streams {
+            stream.tune.send_replace(tuned.clone());
+        }
     }
 
     /// Brings the load somewhere, evenly. A step where there is no time for it.
@@ -226,26 +199,32 @@ impl Live {
         self.set(share);
     }
 
-    /// Whether it has ended by itself: a bound, or an error.
+    /// Whether it has ended by itself, or a part of it: a bound, or an error.
     pub(crate) fn has_ended(&self) -> bool {
-        self.task.is_finished()
+        self.streams.iter().any(|stream| stream.task.is_finished())
     }
 
     /// Sends nothing more; what is under way is waited for, each request as long as its patience.
     pub(crate) async fn end(mut self) -> Result<Tally, String> {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
+        self.cut();
+        let mut whole: Option<Tally> = None;
+        for stream in &mut self.streams {
+            let done = (&mut stream.task).await.map_err(|error| error.to_string())?;
+            let tally = done.map_err(|error| error.to_string())?;
+            match &mut whole {
+                Some(whole) => whole.beside(tally),
+                None => whole = Some(tally),
+            }
         }
-        match (&mut self.task).await {
-            Ok(done) => done.map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        }
+        whole.ok_or_else(|| "nothing was sent".to_owned())
     }
 
     /// Sends nothing more, and waits for nothing.
     pub(crate) fn cut(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
+        for stream in &mut self.streams {
+            if let Some(stop) = stream.stop.take() {
+                let _ = stop.send(());
+            }
         }
     }
 }
@@ -259,33 +238,4 @@ impl Drop for Live {
 
 pub(crate) fn duration(time: Nanos) -> Duration {
     Duration::from_nanos(time.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_with_addresses_of_both_kinds_is_the_older() {
-        let all: Vec<SocketAddr> =
-            ["[::1]:80", "127.0.0.1:80"].iter().map(|text| text.parse().unwrap()).collect();
-        assert_eq!(preferred(&all), Some(all[1]));
-        assert_eq!(preferred(&all[..1]), Some(all[0]));
-        assert_eq!(preferred(&[]), None);
-    }
-
-    #[test]
-    fn a_header_is_filled_from_the_environment_and_from_nothing_else() {
-        let text = "drill: 1\ntarget: http://127.0.0.1:1/\nload: 1/s\nphases: [{hold: 1s}]\n";
-        let with = |value: &str| {
-            let text = format!("{text}headers: {{authorization: '{value}'}}\n");
-            let drill = damper_system::DrillFile::parse("t", &text).unwrap().lower().unwrap();
-            let asked = ask(&drill, "default", "/")?;
-            Ok::<_, String>(asked.headers[1].1.to_str().unwrap().to_owned())
-        };
-        let path = std::env::var("PATH").unwrap();
-        assert_eq!(with("Bearer {{env PATH}}").unwrap(), format!("Bearer {path}"));
-        assert!(with("{{env DAMPER_NOT_SET}}").unwrap_err().contains("DAMPER_NOT_SET is not set"));
-        assert!(with("{{counter}}").unwrap_err().contains("{{env NAME}}"));
-    }
 }

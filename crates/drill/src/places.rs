@@ -36,9 +36,22 @@ impl Places {
         }
     }
 
-    /// Where load goes.
-    pub(crate) fn target(&self, drill: &Drill) -> Url {
-        match (&drill.target, &self.emulation) {
+    /// Where load goes, all of it in words.
+    #[must_use]
+    pub fn targets(&self, drill: &Drill) -> String {
+        let mut all: Vec<String> = Vec::new();
+        for part in &drill.parts {
+            let at = self.at(&part.target).to_string();
+            if !all.contains(&at) {
+                all.push(at);
+            }
+        }
+        all.join(", ")
+    }
+
+    /// Where load goes that is for this place.
+    pub(crate) fn at(&self, place: &Place) -> Url {
+        match (place, &self.emulation) {
             (Place::At(url), _) => url.clone(),
             (Place::Emulation, Some(emulated)) => emulated.entry.clone(),
             (Place::Emulation, None) => {
@@ -51,8 +64,10 @@ impl Places {
 /// Every address that a plan names, each once, with what it is for.
 pub(crate) fn named(drill: &Drill) -> Vec<(&'static str, &Url)> {
     let mut found = Vec::new();
-    if let Place::At(url) = &drill.target {
-        found.push(("the target", url));
+    for part in &drill.parts {
+        if let Place::At(url) = &part.target {
+            found.push(("the target", url));
+        }
     }
     for cause in &drill.triggers {
         match &cause.kind {

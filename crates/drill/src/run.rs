@@ -114,7 +114,7 @@ pub async fn run(drilling: Drilling<'_>) -> Result<Run, Error> {
     }
     let consent = drilling.consent.clone();
     let (drill, places) = (drilling.drill, drilling.places);
-    let target = places.target(drill).to_string();
+    let target = places.targets(drill);
     let mut going = Going::start(drilling, &setup);
     let ended = match going.phases().await {
         Ok(()) => Ended::Done,

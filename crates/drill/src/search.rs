@@ -357,7 +357,7 @@ impl Hunt<'_> {
         let armed = self.with.ledger.arm(undo);
         armed.map_err(|error| Cut::Ends(error.to_string()))?;
         for act in &self.script.start {
-            act.run().await.map_err(|error| Cut::Ends(error.to_string()))?;
+            self.with.ledger.carry_out(act).await.map_err(Cut::Ends)?;
         }
         Ok(())
     }
@@ -376,7 +376,7 @@ impl Hunt<'_> {
             self.with.ledger.arm(undo).map_err(ends)?;
         }
         for act in lever::acts(drill, of, &pull, places, "drained between two probes") {
-            act.run().await.map_err(|error| Cut::Ends(error.to_string()))?;
+            self.with.ledger.carry_out(&act).await.map_err(Cut::Ends)?;
         }
         if open {
             for id in lever::opened(drill, of, &pull) {

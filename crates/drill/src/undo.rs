@@ -127,6 +127,24 @@ impl Ledger {
         write(&self.path, &self.open)
     }
 
+    /// Does something. While a command is under way, how to end it is in the ledger.
+    ///
+    /// # Errors
+    /// It failed, or cannot be written down, and is not done then.
+    pub(crate) async fn carry_out(&mut self, act: &Act) -> Result<(), String> {
+        let begun = act.begin().map_err(|error| error.to_string())?;
+        let undo = begun.undo();
+        let id = undo.as_ref().map(|undo| undo.id.clone());
+        if let Some(undo) = undo {
+            self.arm(undo).map_err(|error| error.to_string())?;
+        }
+        let done = begun.run_within(PATIENCE).await;
+        if let Some(id) = id {
+            self.disarm(&id).map_err(|error| error.to_string())?;
+        }
+        done.map(|_| ()).map_err(|error| error.to_string())
+    }
+
     /// It has been undone, and is as it was.
     ///
     /// # Errors

@@ -205,3 +205,94 @@ async fn a_load_that_changes_is_bounded_at_its_peak() {
     let why = run(&plan).await.unwrap_err();
     assert!(why.contains("the load reaches 300"), "{why}");
 }
+
+/// Ports at which the classes of requests were counted: by target, by path.
+async fn counting(seen: std::sync::Arc<std::sync::Mutex<Vec<String>>>, name: &'static str) -> u16 {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let seen = seen.clone();
+            tokio::spawn(async move {
+                let (mut buffer, mut filled) = ([0; 4096], 0);
+                while let Ok(read @ 1..) = stream.read(&mut buffer[filled..]).await {
+                    filled += read;
+                    let text = String::from_utf8_lossy(&buffer[..filled]).to_ascii_lowercase();
+                    // A body is `{}` or nothing.
+                    if !text.ends_with("\r\n\r\n") && !text.ends_with("{}") {
+                        continue;
+                    }
+                    filled = 0;
+                    let class = text.split("x-damper-class: ").nth(1).unwrap();
+                    let class = class.lines().next().unwrap().trim().to_owned();
+                    let line = text.lines().next().unwrap().replace(" http/1.1", "");
+                    seen.lock().unwrap().push(format!("{name} {line} {class}"));
+                    if stream
+                        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_load_goes_to_several_targets_with_requests_from_a_file() {
+    let seen = std::sync::Arc::default();
+    let (web, pay) =
+        (counting(std::sync::Arc::clone(&seen), "web").await, counting(seen.clone(), "pay").await);
+    let requests = tempfile::NamedTempFile::new().unwrap();
+    let text = "requests: 1\nclasses: [high, low]\nsend:\n\
+        \x20 home: {path: /, weight: 3}\n\
+        \x20 order: {path: /orders, method: POST, body: '{}', class: high}\n";
+    std::fs::write(requests.path(), text).unwrap();
+    let plan = plan(&format!(
+        "load:\n\
+         \x20 - {{rate: {{high: 100/s, low: 100/s}}, target: 'http://127.0.0.1:{web}/', requests: {}}}\n\
+         \x20 - {{rate: {{high: 0/s, low: 50/s}}, target: 'http://127.0.0.1:{pay}/pay'}}\n\
+         arrivals: even\nphases: [{{load: 100%, over: 0s}}, {{hold: 1s}}]",
+        requests.path().display()
+    ))
+    .await;
+    let record = run(&plan).await.unwrap().record;
+    assert_eq!((record.load_rps, record.ended.as_str()), (250.0, "done"));
+    assert!(record.target.contains(&web.to_string()) && record.target.contains(&pay.to_string()));
+    let seen: Vec<String> = seen.lock().unwrap().clone();
+    let count = |what: &str| seen.iter().filter(|line| *line == what).count() as f64;
+    let [home, order, low] =
+        ["web get / high", "web post /orders high", "web get / low"].map(count);
+    let paid = count("pay get /pay low");
+    assert!((home + order + low + paid - seen.len() as f64).abs() < 0.5, "nothing else: {seen:?}");
+    // By their rates, whatever the machine lets through: two to one, and one to three.
+    assert!((1.4..=2.6).contains(&((home + order) / paid)), "{home} {order} {paid}");
+    assert!((1.4..=2.6).contains(&(low / paid)), "{low} {paid}");
+    assert!((1.5..=6.0).contains(&(home / order)), "{home} {order}");
+    let offered: u64 = record.classes.iter().map(|class| class.offered).sum();
+    assert!(offered as usize >= seen.len(), "{offered} {}", seen.len());
+    assert!(record.classes.iter().all(|class| class.p50_ms > 0.0), "{:?}", record.classes);
+}
+
+#[tokio::test]
+async fn callers_follow_the_policy_of_a_system_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("system.yaml");
+    let text = "damper: 1\nservices: {db: {workers: 1, service_time: 1ms}}\nload: 1/s\n\
+        requests: {r: {calls: [db]}}\npolicies: {db: {retry: {limit: 2}}}\n";
+    std::fs::write(&path, text).unwrap();
+    let storm = STORM.replace("callers: naive\nretries: 3\n", "");
+    let plan = plan(&format!(
+        "{storm}bounds: {{rate: 10000/s}}\ncallers: {{edge: client -> db, file: {}}}",
+        path.display()
+    ))
+    .await;
+    let record = run(&plan).await.unwrap().record;
+    // Three attempts for one while it is broken, and never a fourth.
+    let factor = record.amplification.unwrap();
+    assert!((1.3..=3.2).contains(&factor), "{factor}");
+    assert!(record.attempts > record.offered, "{} {}", record.attempts, record.offered);
+}

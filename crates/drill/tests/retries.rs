@@ -54,6 +54,7 @@ fn job(target: Target, caller: Caller, requests: u64) -> Job {
     Job {
         schedule: Schedule::new(vec![stream], Pattern::Uniform, 1),
         target,
+        tls: None,
         authority: None,
         requests: vec![vec![Request::get("/")]],
         classes: vec!["default".into()],

@@ -85,6 +85,17 @@ pub(super) fn value(hidden: &LiveHidden, v: f64) -> String {
     if hidden.of == "load" { format::rate(v) } else { format::seconds(v) }
 }
 
+/// How many attempts the callers made, and what the bounds held back of them; `None`: one for each
+/// request, which says nothing.
+pub(super) fn attempts(result: &Drill) -> Option<String> {
+    let (made, withheld) = (format::count(result.attempts), result.withheld);
+    match withheld {
+        0 if result.attempts <= result.offered => None,
+        0 => Some(made),
+        _ => Some(format!("{made}, and the bounds held back {} retries", format::count(withheld))),
+    }
+}
+
 fn head(result: &Drill) -> El {
     let header = El::new("header")
         .child(verdict::kicker("Drill", &result.origin.system))
@@ -112,6 +123,13 @@ fn head(result: &Drill) -> El {
     if let Some(factor) = result.amplification {
         let note = format!("counted by the {}", result.amplification_by);
         figures.push(Fact::new("amplification", format::times(factor), note));
+    }
+    if attempts(result).is_some() {
+        let note = match result.withheld {
+            0 => format!("for {} requests", format::count(result.offered)),
+            some => format!("the bounds held back {} retries", format::count(some)),
+        };
+        figures.push(Fact::new("attempts", format::count(result.attempts), note));
     }
     if let Some(hidden) = &result.hidden {
         let note = match result.predicted.as_ref().and_then(|p| p.hidden_rps) {
@@ -320,6 +338,9 @@ mod tests {
             trigger_s: Some([1.0, 3.0]),
             lost: 4510,
             lost_share: 0.8,
+            offered: 5600,
+            attempts: 9000,
+            withheld: 1234,
             phases: vec![DrillPhase { name: "calm".into(), ..DrillPhase::default() }],
             events: vec![DrillEvent { t_s: 1.0, what: "trigger blip starts".into() }],
             expectations: vec![Expectation { text, met: Some(false), ..Expectation::default() }],
@@ -336,6 +357,10 @@ mod tests {
         let page = drill_html(&sample());
         assert!(page.starts_with("<!doctype html>") && !page.contains("<script>*"));
         assert!(page.contains("between 140/s and 148/s") && !page.contains("NaN"));
+        assert!(page.contains("the bounds held back 1,234 retries"), "{page}");
+        let mut free = sample();
+        (free.withheld, free.attempts) = (0, free.offered);
+        assert!(!drill_html(&free).contains("held back") && attempts(&free).is_none());
         assert!(drill_html(&Drill::default()).contains("Drill"));
     }
 

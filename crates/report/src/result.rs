@@ -5,6 +5,7 @@
 pub mod amplification;
 mod basins;
 pub mod drill;
+pub mod load;
 mod plan;
 pub mod scan;
 mod solve;

@@ -18,6 +18,7 @@
 mod model;
 mod phases;
 mod read;
+mod sends;
 mod tables;
 mod things;
 mod url;
@@ -25,14 +26,15 @@ mod url;
 use std::path::{Path, PathBuf};
 
 pub use model::{
-    Abort, Callers, Cause, CauseKind, Ceilings, Drill, LeverKind, Limit, Manner, Metric,
-    MetricKind, Phase, PhaseKind, Place, Plant, Pull, Recovered, Requirement, Search, Size, Speaks,
-    Strength, Watched, WorkLever,
+    Abort, Callers, Cause, CauseKind, Ceilings, Drill, Follows, LeverKind, Limit, Manner, Metric,
+    MetricKind, Part, Phase, PhaseKind, Place, Plant, Pull, Recovered, Requirement, Search, Size,
+    Speaks, Strength, Watched, WorkLever,
 };
 pub use url::Url;
 
 use crate::document::{Document, Format};
 use crate::problem::Problems;
+use crate::requests::Knows;
 
 static FORMAT: Format = Format {
     most: 1 << 20,
@@ -69,11 +71,20 @@ impl DrillFile {
         self.0.set(assignment)
     }
 
-    /// The drill that the file describes.
+    /// The drill that the file describes. Whatever its request files say is taken for right.
     ///
     /// # Errors
-    /// All mistakes of the file; where there are none, those of its system file.
+    /// As [`Self::lower_with`].
     pub fn lower(&self) -> Result<Drill, Problems> {
+        self.lower_with(&|_: &str| Ok(()))
+    }
+
+    /// The drill that the file describes, with somebody who looks through its request files.
+    ///
+    /// # Errors
+    /// All mistakes of the file; where there are none, those of its system file, or of another file
+    /// that it names.
+    pub fn lower_with(&self, knows: &dyn Knows) -> Result<Drill, Problems> {
         let mut reader = self.0.reader();
         let root = self.0.root();
         let plant = read::plant(&mut reader, root, self.0.base())?;
@@ -81,7 +92,9 @@ impl DrillFile {
             // What is missing without it would hide that it is.
             return Err(reader.sink.finish().errors());
         }
-        let drill = read::lower(&mut reader, root, plant);
+        let requests = sends::request_files(&mut reader, root, self.0.base(), knows)?;
+        let others = read::Others { plant, requests };
+        let drill = read::lower(&mut reader, root, self.0.base(), others)?;
         self.0.conclude(reader, drill).map(|(drill, _)| drill)
     }
 

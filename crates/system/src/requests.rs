@@ -39,6 +39,12 @@ pub(crate) static REQUESTS: Section = Section {
             "{}",
             "headers of every request that does not set them itself",
         ),
+        otherwise(
+            "descriptors",
+            Kind::Text,
+            "bodies are sent as they are",
+            "gRPC: a file descriptor set (`protoc --include_imports --descriptor_set_out`, `buf build`), from the folder of this file; bodies are JSON and become the messages of their methods",
+        ),
         required(
             "send",
             Kind::Map(Names::Request, &Kind::Section(&REQUEST)),
@@ -51,10 +57,19 @@ static REQUEST: Section = Section {
     name: "request",
     doc: "One kind of request.",
     keys: &[
-        required("path", Kind::Text, "the path with the query, from `/` on"),
+        required(
+            "path",
+            Kind::Text,
+            "the path with the query, from `/` on; of gRPC `/PACKAGE.SERVICE/METHOD`",
+        ),
         optional("method", Kind::Word(METHODS), "GET", "the method"),
         optional("headers", HEADERS, "{}", "headers beside those of the protocol"),
-        otherwise("body", Kind::Text, "no body", "the body as a text"),
+        otherwise(
+            "body",
+            Kind::Text,
+            "no body",
+            "the body as a text; with `descriptors` the message as JSON",
+        ),
         optional(
             "weight",
             Kind::Number { min: 0.0, max: 1e6 },
@@ -76,6 +91,8 @@ static REQUEST: Section = Section {
 pub struct RequestFile {
     /// Priority classes, the highest first; at least one.
     pub classes: Vec<String>,
+    /// A file with descriptors of gRPC, from the current folder.
+    pub descriptors: Option<PathBuf>,
     /// Kinds of requests, in the order of the file; at least one, with a weight above zero.
     pub requests: Vec<RequestKind>,
 }
@@ -104,15 +121,61 @@ pub struct RequestKind {
 /// What is wrong with a text with placeholders: the sentence, and what was probably meant.
 pub type BadPlaceholder = (String, Option<String>);
 
-/// Looks through texts with placeholders, which this crate does not know.
-pub type CheckText<'a> = &'a dyn Fn(&str) -> Result<(), BadPlaceholder>;
+/// What is wrong with a request as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRequest {
+    /// It is the body; otherwise the path.
+    pub in_body: bool,
+    /// The sentence.
+    pub message: String,
+    /// What would be right.
+    pub expected: String,
+    /// What was probably meant.
+    pub near: Option<String>,
+}
+
+/// Looks through what this crate does not know of requests: placeholders, and messages of gRPC.
+pub trait Knows {
+    /// A text with placeholders.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn text(&self, text: &str) -> Result<(), BadPlaceholder>;
+
+    /// Reads the descriptors that a file names, for the requests that follow; `None`: it names none.
+    ///
+    /// # Errors
+    /// In words: they cannot be read.
+    fn descriptors(&self, file: Option<&Path>) -> Result<(), String>;
+
+    /// A request whose texts are right.
+    ///
+    /// # Errors
+    /// It is no call of what the descriptors have.
+    fn request(&self, path: &str, body: Option<&str>) -> Result<(), BadRequest>;
+}
+
+/// Any function that looks through texts; nothing more is known of requests then.
+impl<F: Fn(&str) -> Result<(), BadPlaceholder>> Knows for F {
+    fn text(&self, text: &str) -> Result<(), BadPlaceholder> {
+        self(text)
+    }
+
+    fn descriptors(&self, _: Option<&Path>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn request(&self, _: &str, _: Option<&str>) -> Result<(), BadRequest> {
+        Ok(())
+    }
+}
 
 impl RequestFile {
     /// Reads a file.
     ///
     /// # Errors
     /// It cannot be read, or all that is wrong with it.
-    pub fn read(path: &Path, check: CheckText<'_>) -> Result<Self, Problems> {
+    pub fn read(path: &Path, check: &dyn Knows) -> Result<Self, Problems> {
         Self::lower(&Document::read(path, &FORMAT)?, check)
     }
 
@@ -120,18 +183,23 @@ impl RequestFile {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn parse(name: &str, text: &str, check: CheckText<'_>) -> Result<Self, Problems> {
+    pub fn parse(name: &str, text: &str, check: &dyn Knows) -> Result<Self, Problems> {
         Self::lower(&Document::parse(name, text, PathBuf::new(), &FORMAT)?, check)
     }
 
-    fn lower(document: &Document, check: CheckText<'_>) -> Result<Self, Problems> {
+    fn lower(document: &Document, check: &dyn Knows) -> Result<Self, Problems> {
         let mut reader = document.reader();
-        let file = lower(&mut reader, document.root(), check);
+        let file = lower(&mut reader, document.root(), document.base(), check);
         document.conclude(reader, file).map(|(file, _)| file)
     }
 }
 
-fn lower(reader: &mut Reader<'_>, root: &Node, check: CheckText<'_>) -> Option<RequestFile> {
+fn lower(
+    reader: &mut Reader<'_>,
+    root: &Node,
+    base: &Path,
+    check: &dyn Knows,
+) -> Option<RequestFile> {
     if matches!(root.value, Value::Null) {
         let expected = "`requests: 1` and `send:` with what is sent";
         reader
@@ -143,6 +211,7 @@ fn lower(reader: &mut Reader<'_>, root: &Node, check: CheckText<'_>) -> Option<R
     let classes = classes(reader, &fields);
     reader.names.classes = NameList::new(classes.clone());
     let common = headers(reader, &fields, check);
+    let descriptors = descriptors(reader, &fields, base, check);
     let entry = fields.entry("send")?;
     let Some(entries) = entry.value.entries().filter(|some| !some.is_empty()) else {
         reader.error(
@@ -162,7 +231,27 @@ fn lower(reader: &mut Reader<'_>, root: &Node, check: CheckText<'_>) -> Option<R
     if requests.len() == entries.len() && requests.iter().all(|kind| kind.weight <= 0.0) {
         reader.error(Draft::new(entry.key.span, "every weight is zero").expected("one above zero"));
     }
-    Some(RequestFile { classes, requests })
+    Some(RequestFile { classes, descriptors, requests })
+}
+
+/// The descriptors that the file names, which are read before the requests that they describe.
+fn descriptors(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    base: &Path,
+    check: &dyn Knows,
+) -> Option<PathBuf> {
+    let name = match reader.value(fields, "descriptors") {
+        Some(Val::Text(name)) => Some(name),
+        _ => None,
+    };
+    let path = name.as_ref().map(|name| base.join(name));
+    if let Err(why) = check.descriptors(path.as_deref()) {
+        let draft = Draft::new(fields.span("descriptors"), why);
+        let draft = draft.found(quoted(name.as_deref().unwrap_or_default()));
+        reader.error(draft.expected("a file descriptor set, from the folder of this file"));
+    }
+    path
 }
 
 fn classes(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
@@ -204,7 +293,7 @@ fn kind(
     reader: &mut Reader<'_>,
     entry: &Entry,
     common: &[(String, String)],
-    check: CheckText<'_>,
+    check: &dyn Knows,
 ) -> Option<RequestKind> {
     let fields = reader.section(&entry.value, &REQUEST, entry.key.span)?;
     let path = text(reader, &fields, "path", check);
@@ -223,6 +312,9 @@ fn kind(
         }
     }
     let body = text(reader, &fields, "body", check);
+    if let Some(path) = &path {
+        request(reader, &fields, path, body.as_deref(), check);
+    }
     let weight = reader.number(&fields, "weight").unwrap_or(1.0);
     let class = reader.id(&fields, "class");
     let expect = match fields.node("expect") {
@@ -247,12 +339,29 @@ fn kind(
     })
 }
 
+/// A request as a whole, if its texts are right.
+fn request(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    path: &str,
+    body: Option<&str>,
+    check: &dyn Knows,
+) {
+    if [Some(path), body].into_iter().flatten().any(|text| check.text(text).is_err()) {
+        return;
+    }
+    let Err(bad) = check.request(path, body) else { return };
+    let (key, found) = if bad.in_body { ("body", body.unwrap_or("")) } else { ("path", path) };
+    let draft = Draft::new(fields.span(key), bad.message).found(quoted(found));
+    reader.error(draft.expected(bad.expected).suggest(bad.near));
+}
+
 /// A text with placeholders, if the key is there.
 fn text(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     name: &str,
-    check: CheckText<'_>,
+    check: &dyn Knows,
 ) -> Option<String> {
     let node = fields.node(name)?;
     // A body may be empty.
@@ -267,8 +376,8 @@ fn text(
     Some(text)
 }
 
-fn placeholders(reader: &mut Reader<'_>, at: Span, text: &str, check: CheckText<'_>) {
-    if let Err((message, near)) = check(text) {
+fn placeholders(reader: &mut Reader<'_>, at: Span, text: &str, check: &dyn Knows) {
+    if let Err((message, near)) = check.text(text) {
         reader.error(
             Draft::new(at, message)
                 .found(quoted(text))
@@ -281,7 +390,7 @@ fn placeholders(reader: &mut Reader<'_>, at: Span, text: &str, check: CheckText<
 fn headers(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
-    check: CheckText<'_>,
+    check: &dyn Knows,
 ) -> Vec<(String, String)> {
     let Some(node) = fields.node("headers") else { return Vec::new() };
     let Some(entries) = node.entries() else {

@@ -17,14 +17,17 @@ Exit codes: 0 it was sent, 2 it could not be, 130 interrupted (what had been mea
 Examples:
   damper load http://127.0.0.1:8080 --rate 1000/s --for 10s
   damper load http://127.0.0.1:8080/search --rate 300/s --class-mix high=20%,low=80% --json
+  damper load http://127.0.0.1:8080 --rate 1000/s --for 60s --html load.html
   damper load http://127.0.0.1:8080 --rate 500/s --retry naive --limit 3 --timeout 200ms
   damper load http://127.0.0.1:8080 --rate 500/s --policy examples/retry-storm.yaml --edge 'client -> db'
   damper load http://127.0.0.1:8080 --rate 2000/s --requests requests.yaml --dry-run
+  damper load https://127.0.0.1:8443 --rate 500/s --ca ca.pem
+  damper load http://127.0.0.1:50051/shop.Orders/Place --rate 200/s --grpc --reflect
   damper load --from-curl \"curl -H 'accept: text/html' http://shop.example/\" > requests.yaml
   damper load --from-har recorded.har > requests.yaml
   damper load http://shop.example:80 --rate 100/s --i-own shop.example=payments-team")]
 pub(crate) struct LoadArgs {
-    /// Where to: http://HOST:PORT, with a path if every request has the same one
+    /// Where to: http://HOST:PORT or https://HOST:PORT, with a path if every request has the same one
     #[arg(required_unless_present_any = ["from_har", "from_curl"])]
     pub(crate) target: Option<String>,
     /// Requests per second: 1000/s, 30/min
@@ -48,13 +51,31 @@ pub(crate) struct LoadArgs {
     /// A file with requests: methods, paths, headers, bodies, shares
     #[arg(long, value_name = "FILE")]
     pub(crate) requests: Option<PathBuf>,
-    /// HTTP/2 without TLS
+    /// HTTP/1.1, also where the server would choose HTTP/2 (TLS)
     #[arg(long)]
+    pub(crate) http1: bool,
+    /// HTTP/2; without TLS by prior knowledge
+    #[arg(long, conflicts_with = "http1")]
     pub(crate) http2: bool,
-    /// gRPC without TLS: empty messages to the methods that the paths name, such as
-    /// /grpc.health.v1.Health/Check
-    #[arg(long, conflicts_with = "http2")]
+    /// gRPC: messages to the methods that the paths name, such as /grpc.health.v1.Health/Check;
+    /// empty ones, unless --descriptors or --reflect says what methods take
+    #[arg(long, conflicts_with_all = ["http1", "http2"])]
     pub(crate) grpc: bool,
+    /// With --grpc: a file descriptor set; bodies are JSON and become messages
+    #[arg(long, value_name = "FILE", requires = "grpc")]
+    pub(crate) descriptors: Option<PathBuf>,
+    /// With --grpc: ask the server what its methods take (grpc.reflection.v1)
+    #[arg(long, requires = "grpc", conflicts_with_all = ["descriptors", "dry_run"])]
+    pub(crate) reflect: bool,
+    /// With --grpc: the message as JSON, if every request has the same one
+    #[arg(long, value_name = "JSON", requires = "grpc", conflicts_with = "requests")]
+    pub(crate) message: Option<String>,
+    /// With https://: the authorities whose certificates are believed (PEM); else the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
+    /// With https://: believe any certificate
+    #[arg(long, conflicts_with = "ca")]
+    pub(crate) insecure: bool,
     /// What callers do after an attempt that did not end well
     #[arg(long, value_enum, default_value = "none", conflicts_with = "policy")]
     pub(crate) retry: RetryArg,
@@ -109,6 +130,9 @@ pub(crate) struct LoadArgs {
     /// Say what would be sent where, and send nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Write a page with percentiles of latency, rates over time, and ends by kind
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,

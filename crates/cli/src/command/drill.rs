@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, bail};
+use damper_drill::load::Checks;
 use damper_drill::{
     Bisection, Consent, Drilling, Ended, Keeper, Ledger, Run, changes, dry_run, keep, last_of,
     lift, remember,
@@ -91,7 +92,7 @@ fn plan(args: &DrillArgs, file: &Path) -> Result<Drill, Problems> {
     if let Some(of) = args.of {
         file.set(&format!("headroom.of={}", of.word()))?;
     }
-    file.lower()
+    file.lower_with(&Checks::default())
 }
 
 async fn drill(args: &DrillArgs, path: &Path) -> anyhow::Result<u8> {
@@ -102,6 +103,11 @@ async fn drill(args: &DrillArgs, path: &Path) -> anyhow::Result<u8> {
     let mut system = drill.plant.as_ref().map(|plant| plant.system.clone());
     if slower > 1.0 {
         drill.slow_down(slower);
+        if let Some((_, followed)) = drill.callers.follows.as_mut().and_then(|f| f.file.as_mut()) {
+            for note in damper_emulate::slow_down(followed, slower) {
+                print::note(&note);
+            }
+        }
         if let Some(system) = &mut system {
             for note in damper_emulate::slow_down(system, slower) {
                 print::note(&note);

@@ -2,6 +2,7 @@
 
 mod mix;
 mod outcome;
+mod page;
 mod plan;
 
 use std::fs::File;
@@ -12,7 +13,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use damper_drill::load::{Imported, Job, Live, Tally, from_curl, from_har, start};
+use damper_drill::load::{
+    Imported, Job, Live, Observe, Tally, Timeline, from_curl, from_har, start_observed,
+};
 use tokio::sync::oneshot;
 
 pub(crate) use outcome::{Attempts, Outcome, Times};
@@ -32,7 +35,7 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<u8> {
         print::line(imported.to_yaml().trim_end());
         return Ok(exit::OK);
     }
-    let plan = Plan::new(args)?;
+    let mut plan = Plan::new(args)?;
     if args.dry_run {
         if args.json {
             print::json(&plan.shown)?;
@@ -41,13 +44,18 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<u8> {
         }
         return Ok(exit::OK);
     }
+    runtime()?.block_on(plan.agree())?;
+    let length = plan.warmup + args.lasts.0;
+    let timeline = args.html.as_ref().map(|_| {
+        Timeline::new(page::width(length), plan.shown.classes.len(), args.good_within.map(|s| s.0))
+    });
     let mut senders = Vec::new();
     let mut lives = Vec::new();
     let mut stops = Vec::new();
     for mut job in plan.jobs {
         let (stop, stopped) = oneshot::channel();
         job.stop = Some(stopped);
-        let (live, sender) = sender(job)?;
+        let (live, sender) = sender(job, timeline.as_ref().map(Timeline::observer))?;
         senders.push(sender);
         lives.push(live);
         stops.push(stop);
@@ -75,6 +83,12 @@ pub(crate) fn run(args: &LoadArgs) -> anyhow::Result<u8> {
     } else {
         print::loaded(&outcome);
     }
+    if let Some(timeline) = &timeline {
+        super::write_html(args.html.as_deref(), || {
+            let page = page::page(args, &outcome, &tally, timeline, plan.warmup);
+            damper_report::load_html(&page)
+        })?;
+    }
     Ok(if interrupted { exit::INTERRUPTED } else { exit::OK })
 }
 
@@ -95,19 +109,23 @@ fn imported(args: &LoadArgs) -> anyhow::Result<Option<Imported>> {
     Ok(curl.map(|command| from_curl(command, args.keep_secrets)).transpose()?)
 }
 
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("no runtime for sockets and timers")
+}
+
 type Sender = thread::JoinHandle<Result<Tally, damper_drill::load::Error>>;
 
 /// A thread with a runtime of its own that sends a share of the load.
-fn sender(job: Job) -> anyhow::Result<(Live, Sender)> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no runtime for sockets and timers")?;
+fn sender(job: Job, observer: Option<Arc<dyn Observe>>) -> anyhow::Result<(Live, Sender)> {
+    let runtime = runtime()?;
     let (tell, told) = std::sync::mpsc::channel();
     let thread = thread::spawn(move || {
         let tally = runtime.block_on(async {
             // Its clock starts here, where it is sent.
-            let (live, sent) = start(job)?;
+            let (live, sent) = start_observed(job, observer)?;
             let _ = tell.send(live);
             sent.await
         });

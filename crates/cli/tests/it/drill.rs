@@ -151,6 +151,37 @@ fn who_is_killed_leaves_it_to_the_keeper() {
     assert!(soon(|| !plan.path("kept/undo.json").exists()));
 }
 
+/// The start command is under way when the drill is killed: it would break the system again after
+/// everything has been undone.
+#[test]
+fn a_start_command_that_is_under_way_is_ended_before_what_it_began_is_undone() {
+    let plan = Plan::new(LONG);
+    let pids = plan.path("pids").display().to_string();
+    let broken = plan.path("broken").display().to_string();
+    let start = format!(
+        "triggers.broken.start=echo $$ > {pids}; touch {broken}; \
+         while sleep 0.05; do touch {broken}; done & echo $! >> {pids}; wait"
+    );
+    let running = Running(Some(plan.command(&["--set", &start]).spawn().unwrap()));
+    let started = || {
+        let text = std::fs::read_to_string(&pids).unwrap_or_default();
+        let pids: Vec<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
+        (pids.len() == 2).then_some(pids)
+    };
+    assert!(soon(|| started().is_some() && plan.is_broken()));
+    let kept = std::fs::read_to_string(plan.path("kept/undo.json")).unwrap();
+    assert!(kept.contains("\"end\""), "how to end it is on disk: {kept}");
+    running.signal("KILL");
+    drop(running);
+    assert!(soon(|| !plan.path("kept/undo.json").exists()), "the keeper has undone it");
+    let runs = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    assert!(soon(|| !started().unwrap().iter().any(runs)), "nothing of it runs any more");
+    assert!(!plan.is_broken(), "nothing has broken it again");
+}
+
 #[test]
 fn what_nobody_could_undo_is_lifted_later_and_no_drill_starts_before() {
     let plan = Plan::new("phases: [{load: 100%, over: 0s}, {hold: 300ms}]");

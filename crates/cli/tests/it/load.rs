@@ -3,6 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
+mod grpc;
+
 use crate::output::holds;
 use crate::program::{command, damper, finished, json, number};
 
@@ -40,6 +42,10 @@ fn what_would_be_sent() {
     holds("load-plan-json", &[local.as_slice(), &mix, &["--json"]].concat());
     let owned = ["load", "http://192.0.2.7:80", "--rate", "100/s", "--i-own", "192.0.2.7=payments"];
     holds("load-plan-owner", &[owned.as_slice(), &["--dry-run", "--retry", "naive"]].concat());
+    let tls = ["load", "https://127.0.0.1:8443", "--rate", "100/s", "--insecure", "--dry-run"];
+    let said = damper(&tls).out;
+    assert!(said.starts_with("https://127.0.0.1:8443: 100/s"), "{said}");
+    assert!(said.contains("HTTP/2 or HTTP/1.1 over TLS"), "{said}");
     let file = "crates/cli/tests/it/systems/requests.yaml";
     let policy = ["--policy", "examples/retry-storm.yaml", "--edge", "client -> db", "--dry-run"];
     let target = ["load", "127.0.0.1:8080", "--rate", "90/s", "--requests", file];
@@ -63,6 +69,40 @@ fn what_is_refused() {
     refused("unknown-edge", &[&["http://127.0.0.1:1"], &rate[..], &policy].concat());
     let file = "crates/cli/tests/it/systems/requests-broken.yaml";
     refused("broken-file", &[&["127.0.0.1:1", "--requests", file], &rate[..]].concat());
+}
+
+#[test]
+fn calls_that_cannot_be_made_are_refused() {
+    for (args, why) in [
+        (&["--insecure"][..], "for a target with https://"),
+        (&["--descriptors", "shop.binpb"], "--grpc"),
+        (&["--grpc", "--message", "{}"], "nothing says what the bodies are"),
+        (&["--grpc", "--descriptors", "no-such-file.binpb"], "no-such-file.binpb"),
+        (&["--grpc", "--descriptors", "examples/retry-storm.yaml"], "no set of descriptors"),
+    ] {
+        let ran = damper(&[&["load", "127.0.0.1:1", "--rate", "1/s"], args].concat());
+        assert_eq!(ran.code, Some(2), "{args:?}");
+        // What is printed may be broken into lines anywhere.
+        let said: Vec<&str> = ran.err.split_whitespace().collect();
+        assert!(said.join(" ").contains(why), "{args:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_page_is_written_that_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("load.html").display().to_string();
+    let target = format!("http://127.0.0.1:{}/", server(BUSY));
+    let args = ["load", &target, "--rate", "200/s", "--for", "1s", "--html", &page, "--json"];
+    let ran = damper(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let result: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let page = std::fs::read_to_string(page).unwrap();
+    for part in ["Percentiles", "Ends that were not good", "rejected", "What happened over time"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let requests = number(&result, "/total/requests");
+    assert!(page.contains(&format!("<td>{requests}</td>")), "{requests}");
 }
 
 #[test]

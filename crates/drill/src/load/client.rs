@@ -1,7 +1,6 @@
 //! Requests by hyper: HTTP/2 and gRPC.
 
 use std::future::Future;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -11,20 +10,20 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, TE};
 use hyper::{Method, Request, Uri};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::TcpStream;
 
 use super::end::{AttemptEnd, Ended, Said, of_grpc, of_status};
 use super::request::Prepared;
 use super::target::{Protocol, Target};
+use super::tls::{Stream, Tls};
 
 type Pool = legacy::Client<Connector, Full<Bytes>>;
 
 /// Connects to one address, whatever a URI says.
-#[derive(Clone, Copy)]
-struct Connector(SocketAddr);
+#[derive(Clone)]
+struct Connector(Target, Option<Tls>);
 
 impl tower_service::Service<Uri> for Connector {
-    type Response = TokioIo<TcpStream>;
+    type Response = TokioIo<Stream>;
     type Error = std::io::Error;
     type Future = Pin<Box<dyn Future<Output = std::io::Result<Self::Response>> + Send>>;
 
@@ -33,12 +32,8 @@ impl tower_service::Service<Uri> for Connector {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        let address = self.0;
-        Box::pin(async move {
-            let stream = TcpStream::connect(address).await?;
-            stream.set_nodelay(true)?;
-            Ok(TokioIo::new(stream))
-        })
+        let Self(target, tls) = self.clone();
+        Box::pin(async move { Ok(TokioIo::new(Stream::open(target, tls.as_ref()).await?)) })
     }
 }
 
@@ -47,23 +42,24 @@ impl tower_service::Service<Uri> for Connector {
 pub(super) struct Clients {
     pools: Vec<Pool>,
     target: Target,
+    tls: bool,
 }
 
 impl Clients {
-    pub(super) fn new(target: Target, connections: usize) -> Self {
+    pub(super) fn new(target: Target, tls: Option<&Tls>, connections: usize) -> Self {
         let http2 = target.protocol().is_http2();
         let pool = || {
             legacy::Client::builder(TokioExecutor::new())
                 .http2_only(http2)
-                .build(Connector(target.address()))
+                .build(Connector(target, tls.cloned()))
         };
         let count = if http2 { connections.max(1) } else { 1 };
-        Self { pools: (0..count).map(|_| pool()).collect(), target }
+        Self { pools: (0..count).map(|_| pool()).collect(), target, tls: tls.is_some() }
     }
 
     /// Sends the `number`th request.
     pub(super) async fn send(&self, prepared: &Prepared, number: u64) -> Ended {
-        let Some(request) = request(self.target, prepared, number) else {
+        let Some(request) = request(self.target, self.tls, prepared, number) else {
             return AttemptEnd::Failed.into();
         };
         let Some(pool) = self.pools.get(number as usize % self.pools.len()) else {
@@ -85,9 +81,14 @@ impl Clients {
     }
 }
 
-fn request(target: Target, prepared: &Prepared, number: u64) -> Option<Request<Full<Bytes>>> {
+fn request(
+    target: Target,
+    tls: bool,
+    prepared: &Prepared,
+    number: u64,
+) -> Option<Request<Full<Bytes>>> {
     let grpc = target.protocol() == Protocol::Grpc;
-    let filled = prepared.parts(number, false)?;
+    let filled = prepared.parts(number, tls)?;
     let body = if grpc { message(&filled.body)? } else { filled.body };
     let mut request = Request::new(Full::new(body));
     *request.uri_mut() = filled.uri;
@@ -108,7 +109,7 @@ fn request(target: Target, prepared: &Prepared, number: u64) -> Option<Request<F
 }
 
 /// A message of gRPC: not compressed, its length, itself.
-fn message(body: &[u8]) -> Option<Bytes> {
+pub(super) fn message(body: &[u8]) -> Option<Bytes> {
     let mut message = BytesMut::with_capacity(body.len() + 5);
     message.put_u8(0);
     message.put_u32(u32::try_from(body.len()).ok()?);

@@ -25,6 +25,7 @@ use super::schedule::Arrival;
 use super::send::{Bounds, Observe};
 use super::tally::{End, Tally};
 use super::target::Target;
+use super::tls::Tls;
 
 /// A request of the schedule, with all of its attempts.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +63,7 @@ pub(super) enum Transport {
 pub(super) struct Engine {
     pub(super) start: Instant,
     pub(super) target: Target,
+    pub(super) tls: Option<Tls>,
     pub(super) transport: Transport,
     pub(super) requests: Vec<Vec<Prepared>>,
     pub(super) caller: Caller,
@@ -176,6 +178,7 @@ impl Engine {
         Self {
             start: Instant::now(),
             target,
+            tls: None,
             transport,
             requests,
             core: Mutex::new(Core::new(tally, caller.budget.clone(), bounds.rate, seed)),

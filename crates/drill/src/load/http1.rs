@@ -1,4 +1,4 @@
-//! Connections of HTTP/1.1 without TLS, one task each.
+//! Connections of HTTP/1.1, one task each.
 //!
 //! A load generator must cost less than what it measures: a request here is one write, one read, and
 //! no timer of its own. A connection has a single timer, which is only set again when it fires and
@@ -13,13 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, Sleep};
 
 use self::reply::{Bad, Reader, Reply};
 use super::end::{AttemptEnd, Ended, of_status};
 use super::engine::{Call, Engine};
+use super::tls::Stream;
 
 /// What is read at once, in bytes, at first and at most.
 const BUFFER: usize = 8 << 10;
@@ -139,8 +138,7 @@ enum Lost {
 
 /// A connection.
 struct Link {
-    read: OwnedReadHalf,
-    write: OwnedWriteHalf,
+    stream: Stream,
     timer: Pin<Box<Sleep>>,
     buffer: Vec<u8>,
     begin: usize,
@@ -151,17 +149,14 @@ struct Link {
 
 impl Link {
     async fn open(engine: &Engine, gives_up: Instant) -> Result<Self, Lost> {
-        let connected = TcpStream::connect(engine.target.address());
+        let connected = Stream::open(engine.target, engine.tls.as_ref());
         let stream = match tokio::time::timeout_at(gives_up, connected).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(_)) => return Err(Lost::Broken),
             Err(_) => return Err(Lost::TimedOut),
         };
-        stream.set_nodelay(true).map_err(|_| Lost::Broken)?;
-        let (read, write) = stream.into_split();
         Ok(Self {
-            read,
-            write,
+            stream,
             timer: Box::pin(tokio::time::sleep_until(gives_up)),
             buffer: vec![0; BUFFER],
             begin: 0,
@@ -207,9 +202,9 @@ impl Link {
 
     async fn send(&mut self, mut wire: &[u8], gives_up: Instant) -> Result<(), Lost> {
         while !wire.is_empty() {
-            let Self { write, timer, .. } = self;
+            let Self { stream, timer, .. } = self;
             let sent = poll_fn(|context| {
-                let sent = Pin::new(&mut *write).poll_write(context, wire);
+                let sent = Pin::new(&mut *stream).poll_write(context, wire);
                 or_late(sent, timer, gives_up, context)
             });
             match sent.await? {
@@ -218,7 +213,13 @@ impl Link {
                 _ => return Err(Lost::Stale),
             }
         }
-        Ok(())
+        // With TLS it may not have gone out yet.
+        let Self { stream, timer, .. } = self;
+        let gone = poll_fn(|context| {
+            let gone = Pin::new(&mut *stream).poll_flush(context);
+            or_late(gone, timer, gives_up, context)
+        });
+        gone.await?.map_err(|_| Lost::Stale)
     }
 
     /// Reads more into the buffer: how much.
@@ -235,11 +236,11 @@ impl Link {
                 return Err(Lost::Unreadable);
             }
         }
-        let Self { read, timer, buffer, end, .. } = self;
+        let Self { stream, timer, buffer, end, .. } = self;
         let room = buffer.get_mut(*end..).unwrap_or_default();
         let more = poll_fn(|context| {
             let mut into = ReadBuf::new(room);
-            let read = Pin::new(&mut *read).poll_read(context, &mut into);
+            let read = Pin::new(&mut *stream).poll_read(context, &mut into);
             or_late(read.map_ok(|()| into.filled().len()), timer, gives_up, context)
         });
         let more = more.await?.map_err(|_| Lost::Broken)?;
@@ -249,14 +250,14 @@ impl Link {
 
     /// Waits for a call; `None`: the other side has closed.
     async fn idle(&mut self, seat: &Seat) -> Option<Call> {
-        let Self { read, buffer, .. } = self;
+        let Self { stream, buffer, .. } = self;
         poll_fn(|context| {
             if let Some(call) = seat.take(context) {
                 return Poll::Ready(Some(call));
             }
             // Nothing has been asked, so that whatever comes ends it.
             let mut into = ReadBuf::new(buffer);
-            Pin::new(&mut *read).poll_read(context, &mut into).map(|_| None)
+            Pin::new(&mut *stream).poll_read(context, &mut into).map(|_| None)
         })
         .await
     }

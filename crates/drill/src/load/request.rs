@@ -6,6 +6,7 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use hyper::{Method, Uri};
 
+use super::grpc::Takes;
 use super::send::{Ask, Error};
 use super::text::{BadText, Filling, Text};
 
@@ -20,6 +21,8 @@ pub struct Request {
     pub headers: Vec<(HeaderName, Text)>,
     /// The body; `None`: no body, and with gRPC an empty message.
     pub body: Option<Text>,
+    /// With gRPC: the message that the body, which is JSON, becomes; `None`: it is sent as it is.
+    pub message: Option<Takes>,
     /// Statuses that are good; none: 200 to 299. gRPC has a status of its own, which must be OK.
     pub expect: Vec<RangeInclusive<u16>>,
 }
@@ -33,6 +36,7 @@ impl Request {
             path: Text::literal(path),
             headers: Vec::new(),
             body: None,
+            message: None,
             expect: Vec::new(),
         }
     }
@@ -68,6 +72,8 @@ pub(super) struct Prepared {
     seed: u64,
     /// The whole of it on an HTTP/1.1 connection.
     fixed: Option<Bytes>,
+    /// The message of a call, if nothing is filled into it.
+    message: Option<Bytes>,
 }
 
 /// The parts of a request, filled in.
@@ -86,7 +92,14 @@ impl Prepared {
         seed: u64,
     ) -> Result<Self, Error> {
         let class = class.to_owned();
-        let mut new = Self { request, authority: authority.to_owned(), class, seed, fixed: None };
+        let mut new = Self {
+            request,
+            authority: authority.to_owned(),
+            class,
+            seed,
+            fixed: None,
+            message: None,
+        };
         let refused = |why: &str| Error::BadRequest(why.to_owned());
         let Request { path, headers, .. } = &new.request;
         for (name, value) in headers {
@@ -108,6 +121,16 @@ impl Prepared {
         new.lay_out(0, &mut sample);
         if sample.len() > MOST_BYTES {
             return Err(refused("a request is longer than 16 MiB"));
+        }
+        if let Some(takes) = &new.request.message {
+            let mut json = Vec::new();
+            new.fill_body(0, &mut json);
+            let message = takes.encode(&json);
+            let message =
+                message.ok_or_else(|| refused("its body is not the message of the call"))?;
+            if new.request.body.as_ref().is_none_or(|body| body.fixed().is_some()) {
+                new.message = Some(message.into());
+            }
         }
         if new.request.is_fixed() {
             new.fixed = Some(sample.into());
@@ -175,7 +198,7 @@ impl Prepared {
     pub(super) fn parts(&self, number: u64, tls: bool) -> Option<Filled> {
         let filling = self.filling(number);
         let mut text = Vec::new();
-        let Request { method, path, headers, body, .. } = &self.request;
+        let Request { method, path, headers, .. } = &self.request;
         path.fill(filling, 0, &mut text);
         let uri = Uri::builder()
             .scheme(if tls { "https" } else { "http" })
@@ -189,11 +212,30 @@ impl Prepared {
             value.fill(filling, salt, &mut text);
             values.push((name.clone(), HeaderValue::from_bytes(&text).ok()?));
         }
-        text.clear();
-        if let Some(body) = body {
-            body.fill(filling, BODY, &mut text);
+        let body = self.body(number)?;
+        Some(Filled { method: method.clone(), uri, headers: values, body })
+    }
+
+    /// The body of the `number`th request, as the message that it becomes; `None` if it is none.
+    fn body(&self, number: u64) -> Option<Bytes> {
+        if let Some(message) = &self.message {
+            return Some(message.clone());
         }
-        Some(Filled { method: method.clone(), uri, headers: values, body: text.into() })
+        let mut text = Vec::new();
+        self.fill_body(number, &mut text);
+        match &self.request.message {
+            Some(takes) => takes.encode(&text).map(Into::into),
+            None => Some(text.into()),
+        }
+    }
+
+    fn fill_body(&self, number: u64, into: &mut Vec<u8>) {
+        match &self.request.body {
+            Some(body) => body.fill(self.filling(number), BODY, into),
+            // The message in which nothing is said.
+            None if self.request.message.is_some() => into.extend_from_slice(b"{}"),
+            None => {}
+        }
     }
 }
 
@@ -226,6 +268,7 @@ mod tests {
             path: text("/orders/{{counter}}"),
             headers: vec![(HeaderName::from_static("x-class"), text("{{class}}"))],
             body: Some(text("{\"n\": {{counter}}}")),
+            message: None,
             expect: Vec::new(),
         };
         let prepared = prepared(request).unwrap();

@@ -17,6 +17,7 @@ use super::schedule::{Schedule, Tuning};
 use super::send::{Bounds, Error, Observe};
 use super::tally::{ENDS, Tally};
 use super::target::{Protocol, Target};
+use super::tls::Tls;
 
 /// A load that is to be sent.
 pub struct Job {
@@ -24,6 +25,8 @@ pub struct Job {
     pub schedule: Schedule,
     /// Where to.
     pub target: Target,
+    /// With TLS, and how; `None`: without.
+    pub tls: Option<Tls>,
     /// The `host` of requests that do not name one; `None`: the address of the target.
     pub authority: Option<String>,
     /// What, by class and kind.
@@ -93,7 +96,10 @@ pub fn start(
 }
 
 /// The same, while somebody hears of each request.
-pub(super) fn start_observed(
+///
+/// # Errors
+/// As [`start`].
+pub fn start_observed(
     job: Job,
     observer: Option<Arc<dyn Observe>>,
 ) -> Result<(Live, impl Future<Output = Result<Tally, Error>> + Send + use<>), Error> {
@@ -110,9 +116,10 @@ pub(super) fn start_observed(
         let prepared = prepared.map(|kind| Prepared::new(kind, &authority, class, job.seed));
         requests.push(prepared.collect::<Result<Vec<_>, _>>()?);
     }
+    let tls = job.tls.map(|tls| tls.offering(&[target.protocol()]));
     let transport = match target.protocol() {
         Protocol::Http1 => Transport::Http1 { most: bounds.connections },
-        _ => Transport::Hyper(Clients::new(target, bounds.connections.min(64))),
+        _ => Transport::Hyper(Clients::new(target, tls.as_ref(), bounds.connections.min(64))),
     };
     let mut engine = Engine::new(
         target,
@@ -125,7 +132,7 @@ pub(super) fn start_observed(
         job.good_within.map(nanos),
         job.seed,
     );
-    engine.observer = observer;
+    (engine.observer, engine.tls) = (observer, tls);
     let engine = Arc::new(engine);
     let live = Live(engine.clone());
     Ok((live, send_all(engine, job.schedule, job.tunings, job.stop)))

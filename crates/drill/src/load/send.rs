@@ -81,6 +81,7 @@ impl From<Sending> for Job {
         Self {
             schedule,
             target,
+            tls: None,
             authority: None,
             requests: requests.collect(),
             classes: Vec::new(),

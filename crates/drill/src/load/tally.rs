@@ -29,6 +29,19 @@ impl End {
     /// All of them, in the order of [`Row::ends`].
     pub const ALL: [Self; ENDS] =
         [Self::Ok, Self::Rejected, Self::Failed, Self::TimedOut, Self::Connection, Self::NotSent];
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Rejected => "rejected",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed out",
+            Self::Connection => "connection",
+            Self::NotSent => "not sent",
+        }
+    }
 }
 
 /// The longest latency that is kept apart, in microseconds: an hour.
@@ -164,6 +177,24 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// Quantiles with the latency below which that share is, in milliseconds: from the first to the
+    /// longest, ten times as dense for each further nine, as far as there are requests to tell.
+    #[must_use]
+    pub fn curve(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
+        const STEPS: i32 = 20;
+        let all = histogram.len();
+        if all == 0 {
+            return Vec::new();
+        }
+        let last = (all as f64).log10().max(0.0);
+        let steps = (last * f64::from(STEPS)).floor() as i32;
+        let at = |step: i32| 1.0 - 10_f64.powf(-f64::from(step) / f64::from(STEPS));
+        let point = |quantile: f64| (quantile, histogram.value_at_quantile(quantile) as f64 / 1e3);
+        (0..=steps).map(|step| point(at(step))).collect()
+    }
+}
+
 impl Tally {
     pub(super) fn new(classes: usize, kinds: usize, parts: usize) -> Self {
         Self {
@@ -201,6 +232,19 @@ impl Tally {
             (ends, rows.iter().map(|row| row.in_time).sum::<u64>())
         };
         self.rows.iter().map(sum).unzip()
+    }
+
+    /// Puts beside it what was counted of other kinds of requests of the same classes.
+    pub fn beside(&mut self, other: Self) {
+        for (mine, theirs) in self.rows.iter_mut().zip(other.rows) {
+            mine.extend(theirs);
+        }
+        for (mine, theirs) in self.parts.iter_mut().flatten().zip(other.parts.iter().flatten()) {
+            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
+        }
+        // Both have the same bounds.
+        let _ = self.late_us.add(&other.late_us);
+        self.withheld += other.withheld;
     }
 
     /// Adds what was counted at the same time by another sender of the same classes and kinds.

@@ -1,5 +1,6 @@
 //! Where load may go.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 
 /// What is spoken.
@@ -7,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 pub enum Protocol {
     /// HTTP/1.1.
     Http1,
-    /// HTTP/2 without TLS.
+    /// HTTP/2, without TLS by prior knowledge.
     Http2,
     /// gRPC: ends are its status codes.
     Grpc,
@@ -96,6 +97,8 @@ pub struct Named {
     pub target: Target,
     /// Its host and port, for the `host` of requests.
     pub authority: String,
+    /// Whether it was called with `https://`.
+    pub tls: bool,
     /// Who answers for it; `None`: it is on the loopback interface.
     pub owner: Option<String>,
 }
@@ -108,9 +111,14 @@ impl Named {
     /// It is no target, is not permitted, or has a host that nobody knows.
     pub fn parse(text: &str, protocol: Protocol, permits: &[Permit]) -> Result<Self, Refused> {
         let wrong = || Refused::NotATarget(text.to_owned());
-        let bare = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
-        if let Ok(target) = Target::parse(bare, protocol) {
-            return Ok(Self { target, authority: bare.to_owned(), owner: None });
+        let (tls, bare) = match text.strip_prefix("https://") {
+            Some(bare) => (true, bare),
+            None => (false, text.strip_prefix("http://").unwrap_or(text)),
+        };
+        let bare = bare.trim_end_matches('/');
+        let authority = bare.to_owned();
+        if let Some(target) = Target::parse(bare, protocol).ok().filter(|_| !bare.contains("//")) {
+            return Ok(Self { target, authority, tls, owner: None });
         }
         let (host, port) = bare.rsplit_once(':').ok_or_else(wrong)?;
         let port: u16 = port.parse().map_err(|_| wrong())?;
@@ -124,11 +132,31 @@ impl Named {
         let mut found = bare.to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
         let address = found.next().ok_or_else(|| unknown("no address".into()))?;
         let target = Target { address, protocol };
-        Ok(Self { target, authority: bare.to_owned(), owner: Some(permit.owner.clone()) })
+        Ok(Self { target, authority, tls, owner: Some(permit.owner.clone()) })
+    }
+}
+
+impl Named {
+    /// Its host, as it was called.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(host, _)| host)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(f)
     }
 }
 
 impl Target {
+    /// The same, spoken to in another way.
+    #[must_use]
+    pub fn speaking(self, protocol: Protocol) -> Self {
+        Self { protocol, ..self }
+    }
+
     /// A target at an address.
     ///
     /// # Errors
@@ -199,9 +227,13 @@ mod tests {
         for (text, permits) in [("192.0.2.7:80", &[][..]), ("192.0.2.8:80", &permits)] {
             assert!(matches!(of(text, permits), Err(Refused::NotPermitted(_))), "{text}");
         }
-        for text in ["", "192.0.2.7", "192.0.2.7:0", "a b:80", "https://192.0.2.7:80", "x:99999"] {
+        for text in
+            ["", "192.0.2.7", "192.0.2.7:0", "a b:80", "x:99999", "https://http://127.0.0.1:80"]
+        {
             assert!(matches!(of(text, &permits), Err(Refused::NotATarget(_))), "{text}");
         }
+        let tls = of("https://192.0.2.7:443/", &permits).unwrap();
+        assert!(tls.tls && !named.tls && tls.host() == "192.0.2.7");
         for text in ["", "host", "host=", "=owner", "*=me", "*.example=me"] {
             assert_eq!(Permit::parse(text), Err(Refused::NoOwner(text.into())));
         }

@@ -6,7 +6,7 @@ use damper_system::{Abort, Drill, PhaseKind, Pull, Strength};
 use tokio::time::Instant;
 
 use super::{Drilling, Poll};
-use crate::act::{Act, PATIENCE};
+use crate::act::{Act, Begun, PATIENCE};
 use crate::judge::{Rule, is_short};
 use crate::lever;
 use crate::live::{Live, Setup, duration};
@@ -237,14 +237,35 @@ impl<'a> Going<'a> {
         Ok(())
     }
 
-    /// Does something. It may take a while, and what ends a drill ends that, too.
+    /// Does something. While a command is under way, how to end it is in the ledger: whoever undoes
+    /// what it began must not be overtaken by it.
     async fn act(
         &mut self,
         act: &Act,
         patience: Duration,
         failed: &dyn Fn(String) -> Stop,
     ) -> Result<(), Stop> {
-        let mut done = std::pin::pin!(act.run_within(patience));
+        let begun = act.begin().map_err(|error| failed(error.to_string()))?;
+        let undo = begun.undo();
+        let id = undo.as_ref().map(|undo| undo.id.clone());
+        if let Some(undo) = undo {
+            self.with.ledger.arm(undo).map_err(|error| failed(error.to_string()))?;
+        }
+        let done = self.under_way(begun, patience, failed).await;
+        if let Some(id) = id {
+            self.with.ledger.disarm(&id).map_err(|error| failed(error.to_string()))?;
+        }
+        done
+    }
+
+    /// It may take a while, and what ends a drill ends that, too.
+    async fn under_way(
+        &mut self,
+        begun: Begun<'_>,
+        patience: Duration,
+        failed: &dyn Fn(String) -> Stop,
+    ) -> Result<(), Stop> {
+        let mut done = std::pin::pin!(begun.run_within(patience));
         loop {
             self.may_go_on()?;
             tokio::select! {

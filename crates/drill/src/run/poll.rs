@@ -36,7 +36,7 @@ impl Poll {
     /// Asks for all metrics of a plan once in each interval, from now on.
     pub(crate) fn start(drill: &Drill, system: Option<&System>, places: &Places) -> Self {
         let mut metrics = drill.metrics.clone();
-        if drill.target == Place::Emulation {
+        if drill.parts.iter().any(|part| part.target == Place::Emulation) {
             let kind = MetricKind::Emulate { at: Place::Emulation, count: "attempts", of: None };
             metrics.push(Metric { name: ATTEMPTS.to_owned(), kind });
         }

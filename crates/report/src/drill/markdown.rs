@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{sentence, value};
+use super::{attempts, sentence, value};
 use crate::format;
 use crate::result::drill::Drill;
 
@@ -34,6 +34,9 @@ pub fn drill_markdown(result: &Drill) -> String {
     }
     if let Some(factor) = result.amplification {
         put(format!("| amplification | {} | |", format::times(factor)));
+    }
+    if let Some(what) = attempts(result) {
+        put(format!("| attempts of the callers | {what} | |"));
     }
     if let Some(hidden) = &result.hidden {
         let ends = match (hidden.low, hidden.high) {

@@ -6,8 +6,8 @@ use damper_control::Nanos;
 use damper_control::lever::Action;
 
 use super::Url;
-use crate::SystemFile;
 use crate::model::System;
+use crate::{RequestFile, SystemFile};
 
 /// A drill.
 #[derive(Clone, Debug)]
@@ -18,10 +18,12 @@ pub struct Drill {
     pub plant: Option<Plant>,
     /// Everything is this many times as slow as written.
     pub slower: f64,
-    /// Where load goes.
+    /// Where load goes, where a part does not say otherwise.
     pub target: Place,
     /// What is spoken there.
     pub speaks: Speaks,
+    /// What goes where; at least one.
+    pub parts: Vec<Part>,
     /// Hosts outside loopback and who owns them.
     pub owners: Vec<(String, String)>,
     /// Classes, the highest first.
@@ -86,8 +88,21 @@ pub enum Place {
     At(Url),
 }
 
+/// A part of the load, which goes to one target.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Where it goes.
+    pub target: Place,
+    /// What is spoken there.
+    pub speaks: Speaks,
+    /// How much of the load of each class it is, 0 to 1.
+    pub shares: Vec<f64>,
+    /// What is sent; `None`: GET of the path of the target, or the requests of the emulation.
+    pub requests: Option<RequestFile>,
+}
+
 /// What those who send do after an attempt that did not end well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Callers {
     /// How they retry.
     pub manner: Manner,
@@ -95,6 +110,17 @@ pub struct Callers {
     pub limit: u32,
     /// How long one attempt is waited for; `None`: as long as the request.
     pub timeout: Option<Nanos>,
+    /// Whose policy they follow, if they follow one.
+    pub follows: Option<Follows>,
+}
+
+/// A policy that callers follow.
+#[derive(Clone, Debug)]
+pub struct Follows {
+    /// Whose: `caller -> callee`.
+    pub edge: String,
+    /// The system file that has it; `None`: that of the drill.
+    pub file: Option<(PathBuf, System)>,
 }
 
 /// A manner of retrying.
@@ -106,6 +132,8 @@ pub enum Manner {
     Naive,
     /// With exponential backoff and full jitter.
     Standard,
+    /// As [`Callers::follows`] says.
+    Policy,
 }
 
 /// What is spoken at the target.

@@ -5,11 +5,12 @@ use std::path::Path;
 use damper_control::Nanos;
 
 use super::model::{
-    Callers, Cause, CauseKind, Ceilings, Drill, Limit, Manner, Place, Plant, Recovered, Search,
-    Size, Speaks, Watched,
+    Callers, Cause, CauseKind, Ceilings, Drill, Limit, Place, Plant, Recovered, Search, Size,
+    Speaks, Watched,
 };
-use super::tables::{BOUNDS, RATE, RECOVERED, ROOT, SEARCH};
-use super::{Url, phases, things};
+use super::sends::{RequestFiles, Whole};
+use super::tables::{BOUNDS, RECOVERED, ROOT, SEARCH};
+use super::{Url, phases, sends, things};
 use crate::SystemFile;
 use crate::node::{Node, Value, quoted};
 use crate::problem::{Draft, Problems};
@@ -49,22 +50,35 @@ pub(super) fn plant(
     Ok(Some(Plant { path, set, file, system }))
 }
 
-pub(super) fn lower(reader: &mut Reader<'_>, root: &Node, plant: Option<Plant>) -> Option<Drill> {
+/// What other files say that a plan names.
+pub(super) struct Others {
+    pub(super) plant: Option<Plant>,
+    pub(super) requests: RequestFiles,
+}
+
+/// The drill, where there is one.
+///
+/// # Errors
+/// The problems of another file that it names, which are told alone.
+pub(super) fn lower(
+    reader: &mut Reader<'_>,
+    root: &Node,
+    base: &Path,
+    others: Others,
+) -> Result<Option<Drill>, Problems> {
+    let Others { plant, requests } = others;
     let at = root.span;
     if matches!(root.value, Value::Null) {
         let draft = Draft::new(at, "the file is empty").found("nothing");
         reader.error(draft.expected("`drill: 1` and what is to be done"));
-        return None;
+        return Ok(None);
     }
-    let f = reader.section(root, &ROOT, at)?;
+    let Some(f) = reader.section(root, &ROOT, at) else { return Ok(None) };
     version(reader, &f);
     let name = text(reader, &f, "name").unwrap_or_else(|| "drill".to_owned());
     let classes = match &plant {
         Some(plant) => plant.system.classes.clone(),
-        None => match f.node("load").map(|n| &n.value) {
-            Some(Value::Map(entries)) => entries.iter().map(|e| e.key.text.clone()).collect(),
-            _ => vec!["default".to_owned()],
-        },
+        None => sends::classes(f.node("load")),
     };
     reader.names.classes = NameList::new(classes.clone());
     for (key, which) in [("metrics", 0), ("triggers", 1), ("levers", 2)] {
@@ -77,14 +91,17 @@ pub(super) fn lower(reader: &mut Reader<'_>, root: &Node, plant: Option<Plant>) 
     }
     let emulated = plant.is_some();
     let shares = shares(plant.as_ref(), classes.len());
-    let load = load(reader, &f, &shares);
+    let target = f.node("target").and_then(|n| place(reader, n, emulated));
+    let speaks = reader.word(&f, "protocol").map_or(Speaks::Http1, sends::speaks);
+    let whole =
+        Whole { target: target.clone(), speaks, shares: &shares, emulated, files: &requests };
+    let (load, parts) = sends::load(reader, &f, &whole);
     if load.is_none() && !emulated && !reader.sink.has_errors() {
         let draft = Draft::new(f.at, "nothing says how much is sent");
         reader.error(
             draft.found("neither `load` nor `system`").expected("`load:` a rate such as `100/s`"),
         );
     }
-    let target = f.node("target").and_then(|n| place(reader, n, emulated));
     let patience = reader.duration(&f, "patience").unwrap_or(Nanos::from_secs(10));
     let metrics = things::metrics(reader, &f, emulated);
     let levers = things::levers(reader, &f, emulated);
@@ -94,24 +111,14 @@ pub(super) fn lower(reader: &mut Reader<'_>, root: &Node, plant: Option<Plant>) 
     let (expect, abort) = (phases::expect(reader, &f), phases::abort(reader, &f));
     let (bounds, recovered) = (bounds(reader, &f), recovered(reader, &f));
     let search = search(reader, &f, &own);
-    let callers = Callers {
-        manner: match reader.word(&f, "callers") {
-            Some("naive") => Manner::Naive,
-            Some("standard") => Manner::Standard,
-            _ => Manner::None,
-        },
-        limit: reader.count32(&f, "retries").unwrap_or(3),
-        timeout: reader.duration(&f, "timeout"),
-    };
+    let callers: Callers = sends::callers(reader, &f, base, plant.as_ref())?;
+    let Some(target) = target else { return Ok(None) };
     let drill = Drill {
         name,
         slower: reader.number(&f, "slower").unwrap_or(1.0),
-        target: target?,
-        speaks: match reader.word(&f, "protocol") {
-            Some("http2") => Speaks::Http2,
-            Some("grpc") => Speaks::Grpc,
-            _ => Speaks::Http1,
-        },
+        target,
+        speaks,
+        parts,
         owners: pairs(reader, &f, "owners"),
         classes,
         load,
@@ -135,7 +142,7 @@ pub(super) fn lower(reader: &mut Reader<'_>, root: &Node, plant: Option<Plant>) 
         plant,
     };
     cross_check(reader, &f, &drill);
-    (!reader.sink.has_errors()).then_some(drill)
+    Ok((!reader.sink.has_errors()).then_some(drill))
 }
 
 fn version(reader: &mut Reader<'_>, f: &Fields<'_>) {
@@ -197,40 +204,6 @@ fn shares(plant: Option<&Plant>, classes: usize) -> Vec<f64> {
     let total = plant.system.total_load();
     let own = plant.system.load.iter().map(|load| load.mean() / total);
     if total > 0.0 { own.collect() } else { even() }
-}
-
-fn load(reader: &mut Reader<'_>, f: &Fields<'_>, shares: &[f64]) -> Option<Vec<f64>> {
-    let node = f.node("load")?;
-    let mut load = vec![0.0; shares.len()];
-    match &node.value {
-        Value::Map(entries) => {
-            for entry in entries {
-                let class = reader.names.classes.find(&entry.key.text);
-                match (class, reader.scalar(&entry.value, &RATE)) {
-                    (Some(class), Some(Val::Number(rate))) => load[class] = rate,
-                    (None, _) => {
-                        let near = reader.names.classes.to_vec();
-                        let near = near.iter().map(String::as_str);
-                        let near = reader.near(&entry.key.text, near);
-                        let message = format!("there is no class {}", quoted(&entry.key.text));
-                        let draft = Draft::new(entry.key.span, message);
-                        let known = reader.names.classes.join("`, `");
-                        reader.error(draft.expected(format!("`{known}`")).suggest(near));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        _ => match reader.scalar(node, &RATE)? {
-            Val::Number(rate) => load.iter_mut().zip(shares).for_each(|(l, s)| *l = rate * s),
-            _ => return None,
-        },
-    }
-    if load.iter().sum::<f64>() <= 0.0 {
-        let draft = Draft::new(node.span, "this load is nothing").found(node.found());
-        reader.error(draft.expected("a rate above zero"));
-    }
-    Some(load)
 }
 
 /// An address.

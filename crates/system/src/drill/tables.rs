@@ -48,9 +48,19 @@ pub(super) static ROOT: Section = Section {
         ),
         otherwise(
             "load",
-            Kind::Either(&[RATE, Kind::Map(Names::Class, &RATE)]),
+            Kind::Either(&[
+                RATE,
+                Kind::Map(Names::Class, &RATE),
+                Kind::List(&Kind::Section(&PART)),
+            ]),
             "that of the system file",
-            "requests per second; by class, the highest first",
+            "requests per second; by class, the highest first; or several parts, each with a target or with requests of its own",
+        ),
+        otherwise(
+            "requests",
+            Kind::Text,
+            "GET of the path of the target; of an emulation the requests of the system file",
+            "a request file (docs/load.md), from the folder of this one",
         ),
         otherwise(
             "arrivals",
@@ -67,9 +77,9 @@ pub(super) static ROOT: Section = Section {
         optional("class_header", Kind::Text, "x-damper-class", "the header that names the class"),
         optional(
             "callers",
-            Kind::Word(&["none", "naive", "standard"]),
+            Kind::Either(&[Kind::Word(&["none", "naive", "standard"]), Kind::Section(&FOLLOWS)]),
             "none",
-            "what those who send do after an attempt that did not end well: nothing, `retries` at once, or `retries` with exponential backoff and full jitter",
+            "what those who send do after an attempt that did not end well: nothing, `retries` at once, `retries` with exponential backoff and full jitter, or what a policy of a system file says",
         ),
         optional(
             "retries",
@@ -106,6 +116,40 @@ pub(super) static ROOT: Section = Section {
         optional("expect", Kind::List(&Kind::Keyed(&EXPECT)), "", "what must come of it"),
         optional("abort", Kind::List(&Kind::Keyed(&ABORT)), "", "when to stop at once"),
         optional("headroom", Kind::Section(&SEARCH), "{}", "how `--headroom` searches"),
+    ],
+};
+
+pub(super) static PART: Section = Section {
+    name: "part",
+    doc: "A part of the load. `bounds` hold for all parts together.",
+    keys: &[
+        required(
+            "rate",
+            Kind::Either(&[RATE, Kind::Map(Names::Class, &RATE)]),
+            "requests per second; by class, the highest first",
+        ),
+        otherwise("target", Kind::Text, "that of the file", "where it goes"),
+        otherwise(
+            "protocol",
+            Kind::Word(&["http1", "http2", "grpc"]),
+            "that of the file",
+            "what is spoken there",
+        ),
+        otherwise(
+            "requests",
+            Kind::Text,
+            "those of the file",
+            "a request file, from the folder of this one",
+        ),
+    ],
+};
+
+pub(super) static FOLLOWS: Section = Section {
+    name: "followed-policy",
+    doc: "A policy of a system file that callers follow: limits, conditions, backoff, budget, timeout, deadline.",
+    keys: &[
+        required("edge", Kind::Text, "whose: `caller -> callee`"),
+        otherwise("file", Kind::Text, "`system`", "the system file, from the folder of this one"),
     ],
 };
 

@@ -10,6 +10,7 @@ mod lowering;
 mod mistakes;
 mod random;
 mod schema;
+mod sends;
 mod warnings;
 
 use damper_system::{Problems, System, SystemFile};

@@ -18,17 +18,13 @@ pub(crate) struct Target {
 
 /// What a record calls the target.
 pub(crate) fn words(drill: &Drill, places: &Places) -> String {
-    match (&drill.target, &places.emulation) {
-        (Place::At(url), _) => url.to_string(),
-        (Place::Emulation, Some(emulated)) => emulated.entry.to_string(),
-        (Place::Emulation, None) => "an emulation".to_owned(),
-    }
+    places.targets(drill)
 }
 
 /// Whether a plan has to do with the emulation of its system file.
 fn wants_emulation(drill: &Drill) -> bool {
     let own = |place: &Place| *place == Place::Emulation;
-    own(&drill.target)
+    drill.parts.iter().any(|part| own(&part.target))
         || drill
             .triggers
             .iter()

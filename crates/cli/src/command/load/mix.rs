@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use damper_control::Nanos;
-use damper_drill::load::{BadText, PLACEHOLDERS, Request, Stream, Text, header};
+use damper_drill::load::{BadCall, Checks, Methods, Request, Stream, Text, header};
 use damper_system::model::Load;
-use damper_system::{BadPlaceholder, RequestFile, RequestKind};
+use damper_system::{RequestFile, RequestKind};
 
 use super::plan::{ClassShare, Kind};
 use crate::args::LoadArgs;
@@ -26,28 +26,43 @@ pub(crate) struct Mix {
 }
 
 impl Mix {
-    pub(crate) fn new(args: &LoadArgs, path: &str) -> anyhow::Result<Self> {
+    /// `methods`: what is known of a server's before its requests are read.
+    pub(crate) fn new(
+        args: &LoadArgs,
+        path: &str,
+        methods: Option<Methods>,
+    ) -> anyhow::Result<Self> {
         let Some(file) = &args.requests else {
             let given = args.class_mix.as_ref().map(|mix| mix.0.clone());
             let tagged = given.is_some();
             let given = given.unwrap_or_else(|| vec![("default".to_owned(), 1.0)]);
+            let body = args.message.as_deref().map(Text::literal);
+            let takes = methods.map(|methods| {
+                methods.takes(&Text::literal(path), body.as_ref()).map_err(|why| said(&why))
+            });
+            let message = takes.transpose()?;
             let request = |class: &String| {
                 let headers =
                     if tagged { vec![header(CLASS, Text::literal(class))?] } else { vec![] };
-                anyhow::Ok(vec![Request { headers, ..Request::get(path) }])
+                let (body, message) = (body.clone(), message.clone());
+                anyhow::Ok(vec![Request { headers, body, message, ..Request::get(path) }])
             };
             let (names, shares): (Vec<_>, Vec<_>) = given.into_iter().unzip();
             return Ok(Self {
                 requests: names.iter().map(request).collect::<Result<_, _>>()?,
                 shares: shares.into_iter().map(|share| vec![share]).collect(),
-                kinds: vec![format!("GET {path}")],
+                kinds: vec![format!("{}{path}", if args.grpc { "" } else { "GET " })],
                 names,
             });
         };
         if path != "/" {
             bail!("paths come from {}, and the target has one, too: {path}", file.display());
         }
-        let read = RequestFile::read(file, &check)?;
+        let checks = Checks::with(methods);
+        let read = RequestFile::read(file, &checks)?;
+        if read.descriptors.is_some() && !args.grpc {
+            bail!("{} has descriptors, which are for --grpc", file.display());
+        }
         let mix = match &args.class_mix {
             Some(mix) => mix.0.clone(),
             None => {
@@ -55,10 +70,14 @@ impl Mix {
                 read.classes.iter().enumerate().map(first).collect()
             }
         };
-        Self::of(&read, &mix).with_context(|| file.display().to_string())
+        Self::of(&read, &mix, checks.methods().as_ref()).with_context(|| file.display().to_string())
     }
 
-    fn of(file: &RequestFile, mix: &[(String, f64)]) -> anyhow::Result<Self> {
+    fn of(
+        file: &RequestFile,
+        mix: &[(String, f64)],
+        methods: Option<&Methods>,
+    ) -> anyhow::Result<Self> {
         let mut names = file.classes.clone();
         for (name, _) in mix {
             if !names.contains(name) {
@@ -85,7 +104,11 @@ impl Mix {
             file.requests.iter().map(|kind| share(number, class, kind)).collect()
         };
         let requests = names.iter().map(|class| {
-            file.requests.iter().map(|kind| request(kind, class)).collect::<Result<_, _>>()
+            let tag = (class != "default").then_some((CLASS, class.as_str()));
+            file.requests
+                .iter()
+                .map(|kind| Request::of(kind, tag, methods))
+                .collect::<Result<_, _>>()
         });
         Ok(Self {
             requests: requests.collect::<Result<_, _>>()?,
@@ -95,8 +118,10 @@ impl Mix {
         })
     }
 
-    pub(crate) fn has_bodies(&self) -> bool {
-        self.requests.iter().flatten().any(|request| request.body.is_some())
+    /// Whether something would be sent as a message that nobody has said to be one.
+    pub(crate) fn has_bare_bodies(&self) -> bool {
+        let bare = |request: &Request| request.body.is_some() && request.message.is_none();
+        self.requests.iter().flatten().any(bare)
     }
 
     pub(crate) fn classes(&self) -> Vec<ClassShare> {
@@ -132,45 +157,16 @@ impl Mix {
     }
 }
 
-/// The environment, for placeholders.
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
-/// What a request file may have as a text.
-fn check(text: &str) -> Result<(), BadPlaceholder> {
-    let read = Text::parse(text, variable);
-    read.map(|_| ()).map_err(|why| {
-        let near = match &why {
-            BadText::Unknown(name) => nearest(name).map(|word| format!("{{{{{word}}}}}")),
-            _ => None,
-        };
-        (why.to_string(), near)
-    })
-}
-
-fn nearest(name: &str) -> Option<&'static str> {
-    let word = name.split([' ', ':']).next().unwrap_or(name);
-    let distance = |known: &&str| strsim::damerau_levenshtein(word, known);
-    PLACEHOLDERS.into_iter().min_by_key(distance).filter(|known| distance(known) <= 2)
-}
-
-fn request(kind: &RequestKind, class: &str) -> anyhow::Result<Request> {
-    let text = |text: &str| Text::parse(text, variable);
-    let mut headers = Vec::with_capacity(kind.headers.len() + 1);
-    for (name, value) in &kind.headers {
-        headers.push(header(name, text(value)?)?);
+/// A call that is none, with what was probably meant.
+fn said(why: &BadCall) -> anyhow::Error {
+    match why {
+        BadCall::NoMethod { near: Some(near), .. }
+        | BadCall::NoMessage { near: Some(near), .. } => {
+            anyhow!("{why}: did you mean `{near}`?")
+        }
+        BadCall::NoMethod { known, .. } => anyhow!("{why}; there are: {}", known.join(", ")),
+        _ => anyhow!("{why}"),
     }
-    if class != "default" && !kind.headers.iter().any(|(name, _)| name == CLASS) {
-        headers.push(header(CLASS, Text::literal(class))?);
-    }
-    Ok(Request {
-        method: kind.method.parse()?,
-        path: text(&kind.path)?,
-        headers,
-        body: kind.body.as_deref().map(text).transpose()?,
-        expect: kind.expect.iter().map(|status| *status..=*status).collect(),
-    })
 }
 
 #[cfg(test)]
@@ -178,7 +174,7 @@ mod tests {
     use super::*;
 
     fn file(text: &str) -> RequestFile {
-        RequestFile::parse("requests.yaml", text, &check).unwrap()
+        RequestFile::parse("requests.yaml", text, &Checks::default()).unwrap()
     }
 
     #[test]
@@ -187,7 +183,7 @@ mod tests {
             "requests: 1\nclasses: [high, low]\n\
              send: {a: {path: /a, weight: 3, class: high}, b: {path: /b}}",
         );
-        let mix = Mix::of(&file, &[("high".into(), 0.4), ("low".into(), 0.6)]).unwrap();
+        let mix = Mix::of(&file, &[("high".into(), 0.4), ("low".into(), 0.6)], None).unwrap();
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} is not {b}");
         close(mix.classes()[0].share, 0.75 + 0.25 * 0.4);
         close(mix.classes()[1].share, 0.25 * 0.6);
@@ -200,21 +196,17 @@ mod tests {
 
     #[test]
     fn a_mix_names_the_classes_of_a_file_without_any() {
-        let mix = Mix::of(&file("requests: 1\nsend: {a: {path: /a}}"), &[("gold".into(), 1.0)]);
+        let mix =
+            Mix::of(&file("requests: 1\nsend: {a: {path: /a}}"), &[("gold".into(), 1.0)], None);
         assert_eq!(mix.unwrap().names, ["gold"]);
     }
 
     #[test]
     fn a_ramp_ends_at_the_rate() {
-        let mix = Mix::of(&file("requests: 1\nsend: {a: {path: /a}}"), &[("default".into(), 1.0)]);
+        let mix =
+            Mix::of(&file("requests: 1\nsend: {a: {path: /a}}"), &[("default".into(), 1.0)], None);
         let streams = mix.unwrap().streams(50.0, Duration::from_secs(2));
         let points = vec![(Nanos::ZERO, 0.0), (Nanos::from_secs(2), 50.0)];
         assert_eq!(streams[0].load, Load::Profile(points));
-    }
-
-    #[test]
-    fn the_nearest_placeholder() {
-        assert_eq!(nearest("conter"), Some("counter"));
-        assert_eq!(nearest("nothing like it"), None);
     }
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use damper_control::Nanos;
 use damper_drill::load::{
-    Bounds, Caller, Job, Named, Pattern, Permit, Protocol, Refused, Schedule,
+    Bounds, Caller, Job, Methods, Named, Pattern, Permit, Protocol, Refused, Schedule, Target, Tls,
+    TlsError, Trust, reflect,
 };
 use damper_system::SystemFile;
 use serde::Serialize;
@@ -20,6 +21,9 @@ const RAMP: Duration = Duration::from_secs(10);
 pub(crate) struct Plan {
     pub(crate) jobs: Vec<Job>,
     pub(crate) shown: Shown,
+    target: Target,
+    tls: Option<Tls>,
+    offers: &'static [Protocol],
     /// What is sent and not counted.
     pub(crate) warmup: Duration,
 }
@@ -65,23 +69,25 @@ pub(crate) struct Kind {
 
 impl Plan {
     pub(crate) fn new(args: &LoadArgs) -> anyhow::Result<Self> {
-        let (protocol, spoken) = match (args.http2, args.grpc) {
-            (true, _) => (Protocol::Http2, "HTTP/2"),
-            (_, true) => (Protocol::Grpc, "gRPC"),
-            _ => (Protocol::Http1, "HTTP/1.1"),
-        };
         let permits: Vec<Permit> =
             args.i_own.iter().map(|text| Permit::parse(text)).collect::<Result<_, _>>()?;
         let (target, rate) = (args.target.as_deref().unwrap_or_default(), args.rate);
         let rate = rate.map_or(0.0, |rate| rate.0);
         let (base, path) = split(target);
-        let named = Named::parse(base, protocol, &permits).map_err(|why| match &why {
+        let named = Named::parse(base, Protocol::Http1, &permits).map_err(|why| match &why {
             Refused::NotPermitted(host) => anyhow!("{why}: --i-own {host}=OWNER"),
             _ => why.into(),
         })?;
-        let mix = mix::Mix::new(args, path)?;
-        if args.grpc && mix.has_bodies() {
-            bail!("messages of gRPC are sent empty: a body in the request file is not one");
+        let offers = offers(args, named.tls);
+        let target = named.target.speaking(*offers.first().unwrap_or(&Protocol::Http1));
+        let tls = tls(args, &named)?;
+        let methods = methods(args, target, tls.as_ref(), &named.authority)?;
+        let mix = mix::Mix::new(args, path, methods)?;
+        if args.grpc && mix.has_bare_bodies() {
+            bail!(
+                "nothing says what the bodies are as messages of gRPC: --descriptors FILE, or \
+                 --reflect to ask the server"
+            );
         }
         let ramp = args.ramp.map_or_else(
             || if named.owner.is_some() { RAMP } else { Duration::ZERO },
@@ -90,9 +96,9 @@ impl Plan {
         let warmup = ramp + args.warmup.0;
         let (caller, callers) = caller(args)?;
         let shown = Shown {
-            target: format!("http://{}", named.authority),
+            target: format!("http{}://{}", if named.tls { "s" } else { "" }, named.authority),
             owner: named.owner.clone(),
-            protocol: spoken,
+            protocol: spoken(offers, named.tls),
             rate_rps: rate,
             ramp_s: ramp.as_secs_f64(),
             warmup_s: args.warmup.0.as_secs_f64(),
@@ -147,7 +153,8 @@ impl Plan {
             let streams = mix.streams(rate / f64::from(threads), ramp);
             Job {
                 schedule: Schedule::new(streams, pattern, seed),
-                target: named.target,
+                target,
+                tls: tls.clone(),
                 authority: Some(named.authority.clone()),
                 requests: mix.requests.clone(),
                 classes: mix.names.clone(),
@@ -161,8 +168,78 @@ impl Plan {
                 stop: None,
             }
         };
-        Ok(Self { jobs: (0..threads).map(job).collect(), shown, warmup })
+        Ok(Self { jobs: (0..threads).map(job).collect(), shown, target, tls, offers, warmup })
     }
+}
+
+impl Plan {
+    /// With TLS: makes one connection, and speaks from then on what the server chooses.
+    pub(crate) async fn agree(&mut self) -> anyhow::Result<()> {
+        let Some(tls) = &self.tls else { return Ok(()) };
+        let chosen = tls.agree(self.target, self.offers).await.map_err(|why| match why {
+            TlsError::Refused { by_certificate: true, .. } => {
+                anyhow!("{why}: --ca FILE names whose certificates are believed")
+            }
+            why => why.into(),
+        })?;
+        self.jobs.iter_mut().for_each(|job| job.target = job.target.speaking(chosen));
+        self.shown.protocol = spoken(&[chosen], true);
+        Ok(())
+    }
+}
+
+/// What may be spoken, the best first.
+fn offers(args: &LoadArgs, tls: bool) -> &'static [Protocol] {
+    match (args.http1, args.http2, args.grpc) {
+        (_, true, _) => &[Protocol::Http2],
+        (_, _, true) => &[Protocol::Grpc],
+        (false, ..) if tls => &[Protocol::Http2, Protocol::Http1],
+        _ => &[Protocol::Http1],
+    }
+}
+
+fn spoken(offers: &[Protocol], tls: bool) -> &'static str {
+    match (offers, tls) {
+        ([Protocol::Http1], false) => "HTTP/1.1",
+        ([Protocol::Http1], true) => "HTTP/1.1 over TLS",
+        ([Protocol::Http2], false) => "HTTP/2",
+        ([Protocol::Http2], true) => "HTTP/2 over TLS",
+        ([Protocol::Grpc], false) => "gRPC",
+        ([Protocol::Grpc], true) => "gRPC over TLS",
+        _ => "HTTP/2 or HTTP/1.1 over TLS",
+    }
+}
+
+fn tls(args: &LoadArgs, named: &Named) -> anyhow::Result<Option<Tls>> {
+    if !named.tls {
+        if args.insecure || args.ca.is_some() {
+            bail!("--ca and --insecure are for a target with https://");
+        }
+        return Ok(None);
+    }
+    let trust = match &args.ca {
+        Some(file) => Trust::Authorities(file.clone()),
+        None if args.insecure => Trust::Anything,
+        None => Trust::System,
+    };
+    Ok(Some(Tls::new(named.host(), &trust)?))
+}
+
+/// What methods take, from a file or from the server itself.
+fn methods(
+    args: &LoadArgs,
+    target: Target,
+    tls: Option<&Tls>,
+    authority: &str,
+) -> anyhow::Result<Option<Methods>> {
+    if let Some(file) = &args.descriptors {
+        let read = Methods::read_file(file);
+        return read.map(Some).with_context(|| file.display().to_string());
+    }
+    if !args.reflect {
+        return Ok(None);
+    }
+    Ok(Some(super::runtime()?.block_on(reflect(target, tls, authority))?))
 }
 
 /// Host and port, and the path behind them.
