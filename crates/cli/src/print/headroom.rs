@@ -80,11 +80,11 @@ fn cost(r: &Headroom, c: &Cost) {
         return;
     };
     let means = format!(
-        "heals by itself at {}: {:.2} times what there is ({}–{})",
-        rate(r.load_rps),
-        stable.scale,
+        "{}–{}; heals by itself at {}: {:.2} times what there is",
         amount(stable.per_hour_ci95[0]),
-        amount(stable.per_hour_ci95[1])
+        amount(stable.per_hour_ci95[1]),
+        rate(r.load_rps),
+        stable.scale
     );
     row("stable", stable.capacity_rps, stable.per_hour, &means);
     line(&format!(

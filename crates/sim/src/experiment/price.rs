@@ -422,6 +422,39 @@ experiment: {warmup: 10s, trigger_at: 20s, watch: 60s, seed: 1}
         assert!(hidden(1) > 28.0 && hidden(2) > 28.0, "{} {}", hidden(1), hidden(2));
     }
 
+    /// Bursts four minutes apart, simulated as they are and a minute apart.
+    #[test]
+    #[ignore = "slow: a million requests"]
+    fn rare_bursts_cost_in_proportion() {
+        let budget = "{kind: token-bucket, max_tokens: 10, token_ratio: 0.1}";
+        let options = PriceOptions {
+            budgets: vec![budget.into()],
+            errors: vec![0.002],
+            requests: 1,
+            ..options()
+        };
+        let pricing = pricing(STORM, &options).unwrap();
+        let stop = AtomicBool::new(false);
+        let lost = |setting: usize, simulated: f64, requests: f64| {
+            let ample = Plan::new(&ample(&pricing.systems[setting]));
+            let errors = Errors { share: 0.002, bursty: true, simulated };
+            let mut conditions = pricing.conditions(&ample, errors);
+            conditions.end = Nanos::from_secs_f64(requests / pricing.load).0;
+            let o = run(&ample, &conditions, 0, &stop);
+            let [good, ended] = [ClassStats::good, ClassStats::ended_all]
+                .map(|f| o.classes.iter().map(f).sum::<u64>() as f64);
+            (1.0 - good / ended) * errors.scale()
+        };
+        let rare = ways(&options).unwrap()[1].simulated;
+        let price = |simulated, requests| {
+            lost(2, simulated, requests) - lost(0, simulated, requests)
+        };
+        // 200 bursts as they are, 330 a minute apart: each to within about a tenth.
+        let (direct, scaled) = (price(0.002, 1e6), price(rare, 4e5));
+        assert!(direct > 0.0001, "{direct}");
+        assert!((scaled / direct - 1.0).abs() < 0.35, "{scaled} {direct}");
+    }
+
     #[test]
     fn a_file_without_retries_has_no_prices() {
         let text = STORM.replace("limit: 1", "limit: 0");

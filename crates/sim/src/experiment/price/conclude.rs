@@ -69,8 +69,8 @@ pub fn conclude(
                 .enumerate()
                 .map(|(way, errors)| lost(base, m, way, *errors))
                 .collect();
-            let judged = errors.iter().zip(&lost).filter(|(e, _)| same(e.share, at));
-            let judged = judged.map(|(_, l)| l.price).max_by(|a, b| a.mean.total_cmp(&b.mean));
+            let at_share = errors.iter().zip(&lost).filter(|(e, _)| same(e.share, at));
+            let judged = at_share.map(|(_, l)| l.price).reduce(worse);
             PricedSetting {
                 place,
                 hidden: m.hidden,
@@ -98,6 +98,12 @@ pub fn conclude(
 /// The place of the n-th setting that was measured.
 fn measured_place(measured: &[Option<Measured>], nth: usize) -> Option<usize> {
     (0..measured.len()).filter(|i| measured[*i].is_some()).nth(nth)
+}
+
+/// What the worse of two is, as far as is known: either may be it.
+fn worse(a: Estimate, b: Estimate) -> Estimate {
+    let end = |i: usize| a.ci95[i].max(b.ci95[i]);
+    Estimate { mean: a.mean.max(b.mean), ci95: [end(0), end(1)] }
 }
 
 fn same(a: f64, b: f64) -> bool {
@@ -170,6 +176,14 @@ mod tests {
         assert_eq!(dominators(&[a, b, c, d, e]), [None, None, Some(1), None, Some(0)]);
         assert_eq!(dominators(&[c, e]), [None, None], "neither is better in both");
         assert_eq!(dominators(&[]), []);
+    }
+
+    #[test]
+    fn the_worse_price_is_as_unsure_as_either() {
+        let price = |mean, low, high| Estimate { mean, ci95: [low, high] };
+        let [seen, wide] = [price(0.002, 0.001, 0.003), price(0.0, -0.01, 0.01)];
+        assert_eq!(worse(seen, wide), price(0.002, 0.001, 0.01));
+        assert_eq!(worse(wide, seen), worse(seen, wide));
     }
 
     /// What takes the same money for more is told, the cheapest first.
