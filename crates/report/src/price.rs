@@ -20,8 +20,6 @@ pub fn price_html(result: &Price) -> String {
     parts.extend(verdict::partial(result.origin.partial));
     parts.push(head(result));
     let told = told(result);
-    parts.push(plane(result, &told, false));
-    parts.push(plane(result, &told, true));
     parts.push(chosen(result, &told));
     parts.push(all(result));
     let bursts = format!(
@@ -194,9 +192,13 @@ fn hidden(setting: &PricedBudget) -> String {
 
 fn chosen(result: &Price, told: &[&PricedBudget]) -> El {
     let rows = told.iter().zip(1..).map(|(s, number)| {
-        let dominated = s.dominated_by.as_ref().map(|by| format!("no, {by} is better"));
+        let dominated =
+            s.dominated_by.as_ref().map(|by| match told.iter().position(|t| t.budget == *by) {
+                Some(place) => format!("no, {} is better", place + 1),
+                None => format!("no, {} is better", bare(by)),
+            });
         vec![
-            name_cell(&format!("{number}  {}", s.budget)),
+            name_cell(&format!("{number}  {}", bare(&s.budget))),
             cell(hidden(s)),
             cell(price(s.price, s.price_ci95)),
             cell(dominated.unwrap_or_else(|| "yes".to_owned())),
@@ -204,11 +206,17 @@ fn chosen(result: &Price, told: &[&PricedBudget]) -> El {
         ]
     });
     let price = format!("price at {}, points", format::percent(result.judged_at));
-    section("frontier", "The frontier, and where the defaults lie").child(table(
-        "the frontier",
-        &["budget", "hidden capacity", &price, "on the frontier", ""],
-        rows,
-    ))
+    let grid =
+        table("the frontier", &["budget", "hidden capacity", &price, "on the frontier", ""], rows);
+    section("frontier", "The frontier, and where the defaults lie")
+        .child(plane(result, told, false))
+        .child(plane(result, told, true))
+        .child(grid)
+}
+
+/// A setting without its braces: `envoy, percent: 20%`.
+fn bare(budget: &str) -> &str {
+    budget.strip_prefix("{kind: ").and_then(|rest| rest.strip_suffix('}')).unwrap_or(budget)
 }
 
 fn all(result: &Price) -> El {
@@ -223,7 +231,7 @@ fn all(result: &Price) -> El {
         .children(columns.iter().map(|c| El::new("th").attr("scope", "col").text(c.clone())));
     let body = result.settings.iter().map(|s| {
         let prices = s.prices.iter().map(|p| cell(price(p.price, p.price_ci95)));
-        El::new("tr").child(name_cell(&s.budget)).child(cell(hidden(s))).children(prices)
+        El::new("tr").child(name_cell(bare(&s.budget))).child(cell(hidden(s))).children(prices)
     });
     let grid =
         El::new("table").child(El::new("thead").child(head)).child(El::new("tbody").children(body));
@@ -279,7 +287,7 @@ mod tests {
         let told: Vec<&str> = told(&result).iter().map(|s| s.budget.as_str()).collect();
         assert_eq!(told, ["none", "b", "envoy"]);
         let page = price_html(&result);
-        for words in ["Envoy&#39;s default", "no, b is better", "recommended", "class=\"faint\""] {
+        for words in ["Envoy&#39;s default", "no, 2 is better", "recommended", "class=\"faint\""] {
             assert!(page.contains(words), "{words}");
         }
     }
