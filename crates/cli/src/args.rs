@@ -53,7 +53,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Find hidden capacity, the loop that makes the gap, and the remedies with their prices
     Headroom(HeadroomArgs),
-    /// Price every retry budget: hidden capacity gained against success lost to transient errors
+    /// Price each retry budget: hidden capacity gained against success lost to errors
     Price(PriceArgs),
     /// Run one experiment and print what came in, what was good and how attempts ended
     Simulate(SimulateArgs),
