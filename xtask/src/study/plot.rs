@@ -22,8 +22,6 @@ pub(super) enum Mark {
     /// A line that steps, horizontally first.
     Stairs,
     Dot,
-    /// A small dot, behind the others.
-    Faint,
     /// A large ring with its name beside it, and not in the legend.
     Ring,
 }
@@ -187,8 +185,7 @@ fn mark(svg: &mut String, series: &Series, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f6
             );
             return;
         }
-        Mark::Dot => (4.0, format!("fill=\"{colour}\"")),
-        Mark::Faint => (2.6, format!("fill=\"{colour}\" fill-opacity=\"0.45\"")),
+        Mark::Dot => (3.4, format!("fill=\"{colour}\" fill-opacity=\"0.8\"")),
         Mark::Ring => (7.0, format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\"")),
     };
     for (cx, cy) in corners {
