@@ -446,9 +446,8 @@ experiment: {warmup: 10s, trigger_at: 20s, watch: 60s, seed: 1}
             (1.0 - good / ended) * errors.scale()
         };
         let rare = ways(&options).unwrap()[1].simulated;
-        let price = |simulated, requests| {
-            lost(2, simulated, requests) - lost(0, simulated, requests)
-        };
+        let price =
+            |simulated, requests| lost(2, simulated, requests) - lost(0, simulated, requests);
         // 200 bursts as they are, 330 a minute apart: each to within about a tenth.
         let (direct, scaled) = (price(0.002, 1e6), price(rare, 4e5));
         assert!(direct > 0.0001, "{direct}");
