@@ -18,6 +18,7 @@ mod rules;
 mod score;
 mod seeds;
 mod steps;
+mod study;
 mod test;
 mod uniqueness;
 
@@ -54,6 +55,8 @@ enum Task {
     Harness(harness::Arguments),
     /// Hold predictions against a system that really runs, and write the page about it
     Live(live::Arguments),
+    /// Make the studies of docs/studies/ again: minutes each
+    Study(study::Arguments),
     /// Measure Damper beside other tools, in one run on this machine
     Compare {
         #[command(subcommand)]
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Task::Uniqueness(arguments) => uniqueness::run_task(&arguments),
         Task::Score(arguments) => score::run_task(&arguments),
         Task::Harness(arguments) => harness::run_task(&arguments),
+        Task::Study(arguments) => study::run_task(&arguments),
         Task::Live(arguments) => live::run_task(&arguments),
         Task::Compare { what: Compare::Sim(arguments) } => compare::sim::run(&arguments),
         Task::Compare { what: Compare::Control(arguments) } => {

@@ -8,6 +8,7 @@ mod export;
 mod lab;
 mod learn;
 mod load;
+mod price;
 mod proxy;
 mod scan;
 
@@ -23,6 +24,7 @@ pub(crate) use export::ExportArgs;
 pub(crate) use lab::{IncidentsArgs, LabArgs};
 pub(crate) use learn::LearnArgs;
 pub(crate) use load::{ArrivalsArg, LoadArgs, RetryArg};
+pub(crate) use price::PriceArgs;
 pub(crate) use proxy::ProxyArgs;
 pub(crate) use scan::{FailOn, Format, ScanArgs, ScopeArg};
 
@@ -51,6 +53,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Find hidden capacity, the loop that makes the gap, and the remedies with their prices
     Headroom(HeadroomArgs),
+    /// Price each retry budget: hidden capacity gained against success lost to errors
+    Price(PriceArgs),
     /// Run one experiment and print what came in, what was good and how attempts ended
     Simulate(SimulateArgs),
     /// Solve the analytic model in milliseconds: rejection, attempts, amplification, hidden capacity
@@ -150,6 +154,7 @@ Examples:
   damper headroom examples/retry-storm.yaml
   damper headroom my-system.yaml --fail-on vulnerable     # a gate for CI
   damper headroom my-system.yaml --set 'policies.\"client -> db\".retry.limit=0'
+  damper headroom my-system.yaml --cost '0.40 EUR/h for 30/s'   # what it costs to run stable
   damper headroom my-system.yaml --html report.html --json > result.json")]
 pub(crate) struct HeadroomArgs {
     #[command(flatten)]
@@ -159,6 +164,9 @@ pub(crate) struct HeadroomArgs {
     /// Exit with 1 if the system is in this state or a worse one
     #[arg(long, value_name = "STATE")]
     pub(crate) fail_on: Option<Gate>,
+    /// What 1/s of capacity costs, such as `0.05/h`, or more of it, such as `'12 EUR/month for 30/s'`
+    #[arg(long, value_name = "COST")]
+    pub(crate) cost: Option<String>,
     /// Do not try remedies
     #[arg(long)]
     pub(crate) no_remedies: bool,

@@ -15,6 +15,7 @@ pub(crate) mod learn;
 pub(crate) mod lever;
 pub(crate) mod load;
 pub(crate) mod plan;
+pub(crate) mod price;
 pub(crate) mod proxy;
 pub(crate) mod rules;
 pub(crate) mod scan;

@@ -287,6 +287,7 @@ pub(crate) fn headroom(
         shown_load_rps: h.shown_load,
         replications: h.replications,
         simulated_requests: h.requests,
+        cost: None,
         origin: out::Origin { partial: h.partial, ..origin },
     }
 }
@@ -306,6 +307,7 @@ fn remedy(h: &Headroom, r: &damper_sim::Priced) -> out::Remedy {
             verdict if r.at_least => format!("{verdict}, or better"),
             verdict => verdict.to_owned(),
         },
+        cost: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod basins;
 pub mod drill;
 pub mod load;
 mod plan;
+pub mod price;
 pub mod scan;
 mod solve;
 pub mod study;
@@ -84,6 +85,44 @@ pub struct Headroom {
     pub replications: u32,
     /// Simulated requests, over all runs.
     pub simulated_requests: u64,
+    /// What it costs to run stable, if a cost was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+/// What capacity costs, per hour.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// The cost as it was given.
+    pub given: String,
+    /// Its currency; empty: none was given.
+    pub currency: String,
+    /// Of 1/s of capacity.
+    pub per_rps_hour: f64,
+    /// What there is now: advertised capacity.
+    pub now_per_hour: f64,
+    /// What the load takes, and nothing more.
+    pub serving_per_hour: f64,
+    /// So much capacity that the load is hidden capacity. `None`: it is not known.
+    pub stable: Option<Provisioned>,
+    /// The price of headroom: that beyond what the load takes.
+    pub headroom_per_hour: Option<f64>,
+}
+
+/// Capacity that lets the load heal by itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Provisioned {
+    /// Times the capacity that there is.
+    pub scale: f64,
+    /// Capacity, in requests per second of the system as it is.
+    pub capacity_rps: f64,
+    /// What that costs.
+    pub per_hour: f64,
+    /// Its 95 % interval.
+    pub per_hour_ci95: [f64; 2],
+    /// How much less that is than without the change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_per_hour: Option<f64>,
 }
 
 /// A sustaining loop.
@@ -129,6 +168,9 @@ pub struct Remedy {
     pub price_ci95: [f64; 2],
     /// What it does to the loop, in words (`bounds it`, `only reschedules it`, …).
     pub verdict: String,
+    /// What it then costs to run stable, if a cost was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Provisioned>,
 }
 
 /// What `damper simulate` found.

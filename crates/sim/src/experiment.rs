@@ -6,7 +6,9 @@
 mod attempts;
 mod headroom;
 mod loops;
+mod price;
 mod probe;
+mod provision;
 mod remedies;
 mod search;
 mod simulate;
@@ -15,6 +17,11 @@ mod worst;
 pub use attempts::AttemptsPerRequest;
 pub use headroom::{Headroom, HeadroomError, HeadroomOptions, HeadroomState, Priced, headroom};
 pub use loops::{LoopKind, SustainingLoop};
+pub use price::{
+    Counted, Errors, Judged, Lost, Measured, PriceError, PriceOptions, PricedSetting, Pricing,
+    Setting, conclude,
+};
+pub use provision::{Provision, provision};
 pub use remedies::{REMEDIES, Remedy};
 pub use simulate::{Simulated, simulate};
 

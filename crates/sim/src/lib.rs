@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod attempt;
+mod bursts;
 mod cache;
 mod calendar;
 mod caller;
@@ -27,10 +28,13 @@ mod stats;
 mod trigger;
 mod world;
 
+pub use bursts::Bursts;
 pub use estimate::{Estimate, t95};
 pub use experiment::{
-    AttemptsPerRequest, Control, Headroom, HeadroomError, HeadroomOptions, HeadroomState, LoopKind,
-    Priced, REMEDIES, Remedy, Simulated, SustainingLoop, headroom, simulate,
+    AttemptsPerRequest, Control, Counted, Errors, Headroom, HeadroomError, HeadroomOptions,
+    HeadroomState, Judged, LoopKind, Lost, Measured, PriceError, PriceOptions, Priced,
+    PricedSetting, Pricing, Provision, REMEDIES, Remedy, Setting, Simulated, SustainingLoop,
+    conclude, headroom, provision, simulate,
 };
 pub use floor::calls_per_execution;
 pub use judge::{State, Verdict};

@@ -15,6 +15,7 @@ pub(crate) enum Purpose {
     Service,
     Work,
     Control,
+    Errors,
 }
 
 /// A stream of random numbers.

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use damper_control::Budget;
 use damper_control::queue::Order;
 
+use crate::bursts::Bursts;
 use crate::judge::{Judge, Question, Verdict};
 use crate::observe::Watch;
 use crate::plan::{NEVER, Plan};
@@ -33,6 +34,8 @@ pub struct Conditions {
     pub trigger: Option<usize>,
     /// Attempts at services with a capacity fail at least with this probability.
     pub error_floor: f64,
+    /// And these bursts come on top.
+    pub bursts: Option<Bursts>,
     /// Seed.
     pub seed: u64,
     /// Not measured, nanoseconds.
@@ -66,6 +69,7 @@ impl Conditions {
             load_factors: vec![1.0; system.classes.len()],
             trigger: e.trigger,
             error_floor: 0.0,
+            bursts: None,
             seed: e.seed,
             warmup: e.warmup.0,
             trigger_at: e.trigger_at.0,

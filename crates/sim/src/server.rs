@@ -382,9 +382,10 @@ impl World<'_> {
         let busy = &mut self.stations[station as usize].busy;
         *busy += 1;
         let others = f64::from(*busy - 1);
+        let burst = self.burst(s);
         let state = &self.services[s];
         let mut work = service.time.draw(&mut self.service_stream, &self.ziggurat);
-        let fails = self.service_stream.chance(state.failure);
+        let fails = self.service_stream.chance(state.failure.max(burst));
         let contention = plan.system.services[s].contention;
         let crowd = 1.0 + contention.alpha * others + contention.beta * others * (others + 1.0);
         let cold = if service.fleet { self.coldness(s, station) } else { 1.0 };

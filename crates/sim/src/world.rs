@@ -18,6 +18,7 @@ use damper_control::{Budget, Outcome};
 
 use crate::arrivals::ArrivalProcess;
 pub(crate) use crate::attempt::{Attempt, Call, Stage, who};
+use crate::bursts::Bursting;
 use crate::cache::CacheState;
 use crate::calendar::{Calendar, NO_TIMER};
 use crate::gates::{EdgeGates, Passes};
@@ -102,6 +103,8 @@ pub(crate) struct ServiceState {
     pub(crate) round_robin: u32,
     /// Its instances, if they differ.
     pub(crate) fleet: Option<Box<Fleet>>,
+    /// Bursts of errors, if there are any.
+    pub(crate) bursting: Option<Box<Bursting>>,
     pub(crate) away: Away,
     /// Index among the services with a capacity, for the series; `NONE`: has none.
     pub(crate) shown: u32,
@@ -173,6 +176,9 @@ impl<'a> World<'a> {
                 operator: p.levers.then(|| Box::new(Operator::new())),
                 round_robin: 0,
                 fleet: p.fleet.then(|| Box::new(Fleet::new(system, i, p))),
+                bursting: conditions.bursts.filter(|_| p.limited).map(|bursts| {
+                    Box::new(Bursting::new(bursts, seed, replication, i as u32, &ziggurat))
+                }),
                 away: Away::default(),
                 shown: if p.limited {
                     shown += 1;

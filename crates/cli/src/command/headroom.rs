@@ -1,5 +1,7 @@
 //! `damper headroom`.
 
+mod cost;
+
 use damper_sim::{Control, HeadroomOptions, HeadroomState, Plan, headroom};
 use damper_system::model::System;
 
@@ -9,6 +11,7 @@ use crate::{command, convert, exit, interrupt, print, progress::Progress, words}
 pub(crate) fn run(args: &HeadroomArgs) -> anyhow::Result<u8> {
     let mut loaded = command::load(&args.system)?;
     loaded.override_experiment(&args.output);
+    let unit = args.cost.as_deref().map(cost::parse).transpose()?;
     let stop = interrupt::flag();
     let progress = Progress::new(args.output.quiet);
     let show = |what: &str, done, total| progress.show(what, done, total);
@@ -24,7 +27,10 @@ pub(crate) fn run(args: &HeadroomArgs) -> anyhow::Result<u8> {
     let mut notes = loaded.notes();
     notes.extend(found.notes.iter().cloned());
     let origin = convert::origin(&loaded.system, &args.system.file, &args.system.set, notes);
-    let result = convert::headroom(origin, &plan, &found, named_trigger(&loaded.system));
+    let mut result = convert::headroom(origin, &plan, &found, named_trigger(&loaded.system));
+    if let Some(unit) = &unit {
+        cost::add(&mut result, unit);
+    }
     if args.output.json {
         print::json(&result)?;
     } else {

@@ -1,6 +1,6 @@
 //! `damper headroom` for people.
 
-use damper_report::result::{Headroom, Remedy};
+use damper_report::result::{Cost, Headroom, Remedy};
 
 use super::table::table;
 use super::{BOLD, DIM, bar, colour, count, line, paint, percent, provenance, rate, thousands};
@@ -51,6 +51,10 @@ pub(crate) fn headroom(r: &Headroom) {
         line("");
         remedies(r);
     }
+    if let Some(costs) = &r.cost {
+        line("");
+        cost(r, costs);
+    }
     line("");
     provenance(
         &r.origin,
@@ -60,6 +64,72 @@ pub(crate) fn headroom(r: &Headroom) {
             thousands(r.simulated_requests)
         ),
     );
+}
+
+/// What it costs to run stable, and what each change saves.
+fn cost(r: &Headroom, c: &Cost) {
+    let money = |per_hour: f64| format!("{}{}/h", amount(per_hour), currency(c));
+    line(&format!("{} at {}", paint(BOLD, "Cost"), c.given));
+    let row = |name: &str, capacity: f64, per_hour: f64, means: &str| {
+        line(&format!("  {name:<13} {:>9}  {:>12}  {means}", rate(capacity), money(per_hour)));
+    };
+    row("now", r.advertised_rps.unwrap_or(0.0), c.now_per_hour, "what there is");
+    row("serving", r.load_rps, c.serving_per_hour, "what the load takes, and nothing more");
+    let (Some(stable), Some(headroom)) = (&c.stable, c.headroom_per_hour) else {
+        line("  running stable has no cost: it heals at no load that was tried");
+        return;
+    };
+    let means = format!(
+        "{}–{}; heals by itself at {}: {:.2} times what there is",
+        amount(stable.per_hour_ci95[0]),
+        amount(stable.per_hour_ci95[1]),
+        rate(r.load_rps),
+        stable.scale
+    );
+    row("stable", stable.capacity_rps, stable.per_hour, &means);
+    line(&format!(
+        "  The price of headroom: {}, {}{} a month.",
+        money(headroom),
+        thousands((headroom.max(0.0) * HOURS_OF_A_MONTH).round() as u64),
+        currency(c)
+    ));
+    let rows: Vec<Vec<String>> = r
+        .remedies
+        .iter()
+        .filter_map(|remedy| {
+            let p = remedy.cost.as_ref()?;
+            let at_most = if remedy.at_least { "≤ " } else { "" };
+            Some(vec![
+                remedy.name.clone(),
+                format!("{at_most}{}", rate(p.capacity_rps)),
+                format!("{at_most}{}", money(p.per_hour)),
+                format!("{}–{}", amount(p.per_hour_ci95[0]), amount(p.per_hour_ci95[1])),
+                p.saved_per_hour.map_or(String::new(), money),
+            ])
+        })
+        .collect();
+    if !rows.is_empty() {
+        line("");
+        table(&["stable with", "capacity", "cost", "95 %", "saves"], &rows);
+    }
+}
+
+/// 365 days in twelve.
+const HOURS_OF_A_MONTH: f64 = 730.0;
+
+fn currency(c: &Cost) -> String {
+    if c.currency.is_empty() { String::new() } else { format!(" {}", c.currency) }
+}
+
+/// Money: two decimals, more of them below one.
+fn amount(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1000.0 => {
+            format!("{}{}", if value < 0.0 { "-" } else { "" }, thousands(v.round() as u64))
+        }
+        v if v >= 1.0 || v < 5e-7 => format!("{:.2}", value + 0.0),
+        _ => format!("{value:.4}"),
+    }
 }
 
 fn exposure(r: &Headroom) -> String {

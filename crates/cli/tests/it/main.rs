@@ -25,6 +25,7 @@ mod lever;
 mod load;
 mod output;
 mod plan;
+mod price;
 mod program;
 #[cfg(unix)]
 mod proxy;

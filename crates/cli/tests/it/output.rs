@@ -51,6 +51,7 @@ fn help() {
         "simulate",
         "solve",
         "plan",
+        "price",
         "scan",
         "check",
         "controls",
@@ -85,6 +86,8 @@ fn simulate() {
 fn headroom() {
     quick("headroom-vulnerable", "headroom", &[]);
     quick("headroom-no-remedies", "headroom", &["--no-remedies"]);
+    quick("headroom-cost", "headroom", &["--cost", "0.05 EUR/h"]);
+    quick("headroom-cost-wrong", "headroom", &["--cost", "0.05"]);
     quick("headroom-gate", "headroom", &["--no-remedies", "--fail-on", "vulnerable"]);
 }
 

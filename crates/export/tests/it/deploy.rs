@@ -65,6 +65,43 @@ fn the_mesh_retries_nothing_by_itself() {
     assert!(layers.iter().all(|layer| !layer.retries()), "{layers:#?}");
 }
 
+/// Every part is measured once, with what is there.
+#[test]
+fn the_job_of_prices_has_as_many_parts_as_it_says() {
+    let base = yaml("price/kustomization.yaml");
+    for named in base["resources"].as_array().unwrap() {
+        let file = yaml(&format!("price/{}", named.as_str().unwrap()));
+        assert!(file["apiVersion"].is_string() && file["kind"].is_string(), "{named}");
+    }
+    let job = yaml("price/job.yaml");
+    assert_eq!((&job["apiVersion"], &job["kind"]), (&"batch/v1".into(), &"Job".into()));
+    let spec = &job["spec"];
+    assert_eq!(spec["completionMode"], "Indexed");
+    let parts = spec["completions"].as_u64().unwrap();
+    assert!(spec["parallelism"].as_u64().unwrap() <= parts);
+    let pod = &spec["template"]["spec"];
+    assert_eq!(pod["restartPolicy"], "Never", "a Job takes no other but OnFailure");
+    let container = &pod["containers"][0];
+    let args: Vec<&str> =
+        container["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let shard = args.iter().position(|a| *a == "--shard").unwrap();
+    assert_eq!(args[shard + 1], format!("$(JOB_COMPLETION_INDEX)/{parts}"));
+    let names = |list: &Value| -> BTreeSet<String> {
+        list.as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&container["volumeMounts"]), names(&pod["volumes"]));
+    let map = &base["configMapGenerator"][0];
+    assert_eq!(pod["volumes"][0]["configMap"]["name"], map["name"]);
+    let claim = yaml("price/parts.yaml");
+    assert_eq!(pod["volumes"][1]["persistentVolumeClaim"]["claimName"], claim["metadata"]["name"]);
+    for file in map["files"].as_array().unwrap() {
+        let path = format!("price/{}", file.as_str().unwrap());
+        assert!(args[1].ends_with(&format!("/{}", file.as_str().unwrap())), "{}", args[1]);
+        let named = random::system(&text(&path)).name;
+        assert_eq!(named, "one-service");
+    }
+}
+
 #[test]
 fn observe_has_what_it_names() {
     for folder in ["observe", "observe/grafana"] {

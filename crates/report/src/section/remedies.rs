@@ -176,6 +176,7 @@ fn plane(result: &Headroom) -> Option<El> {
     };
     let scatter = Scatter {
         spots,
+        others: Vec::new(),
         print_x: format::number,
         print_y: format::number,
         x_name: "price: success lost, percentage points →",

@@ -18,10 +18,20 @@ pub(crate) struct Spot {
     pub(crate) says: String,
 }
 
+/// A point without a number, behind the others.
+#[derive(Clone, Debug)]
+pub(crate) struct Faint {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    /// What it says when one points at it.
+    pub(crate) says: String,
+}
+
 /// A plane of points.
 #[derive(Debug)]
 pub(crate) struct Scatter {
     pub(crate) spots: Vec<Spot>,
+    pub(crate) others: Vec<Faint>,
     pub(crate) print_x: fn(f64) -> String,
     pub(crate) print_y: fn(f64) -> String,
     /// Under the horizontal axis.
@@ -39,6 +49,8 @@ impl Scatter {
             self.spots.iter().flat_map(|s| ends(s.x_interval).chain([s.x])).collect();
         let ys: Vec<f64> =
             self.spots.iter().flat_map(|s| ends(s.y_interval).chain([s.y])).collect();
+        let xs: Vec<f64> = xs.into_iter().chain(self.others.iter().map(|o| o.x)).collect();
+        let ys: Vec<f64> = ys.into_iter().chain(self.others.iter().map(|o| o.y)).collect();
         let x = Scale::around_zero(xs.iter().copied());
         let y = Scale::around_zero(ys.iter().copied());
 
@@ -50,6 +62,11 @@ impl Scatter {
         shapes.push(label("0", AREA.top - 12.0, "start", self.y_name).class("note"));
         shapes.push(label("100%", AREA.bottom() + 36.0, "end", self.x_name).class("note"));
 
+        for other in &self.others {
+            let dot = El::new("circle").attr("cx", pct(x.fraction(other.x)));
+            let dot = dot.attr("cy", px(AREA.y(y, other.y))).attr("r", "3").class("faint");
+            shapes.push(dot.child(tip(&*other.says)));
+        }
         let places: Vec<(f64, f64)> =
             self.spots.iter().map(|s| (x.fraction(s.x), AREA.y(y, s.y))).collect();
         for (spot, (fraction, at_y)) in self.spots.iter().zip(&places) {
@@ -171,6 +188,7 @@ mod tests {
         };
         let scatter = Scatter {
             spots: vec![spot(1, 0.0, 100.0), spot(2, 0.9, 150.0)],
+            others: Vec::new(),
             print_x: format::number,
             print_y: format::rate,
             x_name: "price",

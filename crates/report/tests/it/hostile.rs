@@ -1,10 +1,11 @@
 //! Values nobody would write down, in every field, in many combinations.
 
+use damper_report::result::price::{Price, PriceAt, PricedBudget};
 use damper_report::result::{
     ClassResult, Graph, GraphEdge, Headroom, Loop, Node, Origin, Remedy, Series, ServiceResult,
     ServiceSeries, Simulate, Simulation,
 };
-use damper_report::{headroom_html, simulate_html, solve_html};
+use damper_report::{headroom_html, price_html, simulate_html, solve_html};
 
 mod solve;
 
@@ -219,11 +220,54 @@ fn headroom(dice: &mut Dice) -> Headroom {
             success_after: d.number(),
             price_ci95: d.pair(),
             verdict: d.name(),
+            cost: None,
         }),
         graph: graph(dice),
         shown: (dice.below(4) > 0).then(|| run(dice)),
         shown_load_rps: dice.number(),
         replications: 8,
+        simulated_requests: dice.count(),
+        cost: None,
+    }
+}
+
+fn price(dice: &mut Dice) -> Price {
+    Price {
+        origin: origin(dice),
+        trigger: dice.name(),
+        load_rps: dice.number(),
+        advertised_rps: dice.maybe(),
+        advertised_ci95: (dice.below(2) == 0).then(|| dice.pair()),
+        replications: 5,
+        requests_per_replication: dice.count(),
+        burst_length_s: dice.number(),
+        burst_failure: dice.number(),
+        judged_at: dice.one_of(&[0.01, f64::NAN]),
+        most_lost: dice.number(),
+        settings: dice.list(12, |d| PricedBudget {
+            budget: d.name(),
+            control: d.one_of(&["none", "", "envoy", "<i>"]).to_owned(),
+            default: d.below(2) == 0,
+            set: d.list(3, Dice::name),
+            hidden_rps: d.maybe(),
+            hidden_ci95: (d.below(2) == 0).then(|| d.pair()),
+            heals_everywhere: d.below(2) == 0,
+            at_least: d.below(2) == 0,
+            gained_rps: d.number(),
+            prices: d.list(4, |d| PriceAt {
+                errors: d.one_of(&[0.01, f64::NAN]),
+                bursty: d.below(2) == 0,
+                success: d.number(),
+                price: d.number(),
+                price_ci95: d.pair(),
+                scaled: false,
+            }),
+            price: d.number(),
+            price_ci95: d.pair(),
+            frontier: d.below(2) == 0,
+            dominated_by: (d.below(2) == 0).then(|| d.name()),
+        }),
+        recommended: (dice.below(2) == 0).then(|| dice.name()),
         simulated_requests: dice.count(),
     }
 }
@@ -247,6 +291,8 @@ pub fn pages() -> Vec<(String, String)> {
         let result = solve::solve(&mut Dice(seed));
         pages.push((format!("hostile solve {seed}"), solve_html(&result)));
     }
+    pages.push(("hostile price".to_owned(), price_html(&price(&mut Dice(5)))));
+    pages.push(("empty price".to_owned(), price_html(&Price::default())));
     pages.push(("empty solve".to_owned(), solve_html(&solve::empty())));
     pages.push(("empty headroom".to_owned(), headroom_html(&Headroom::default())));
     pages.push(("empty simulate".to_owned(), simulate_html(&Simulate::default())));
@@ -290,6 +336,13 @@ fn no_value_of_headroom_breaks_the_page() {
     for seed in 0..150 {
         let result = headroom(&mut Dice(seed));
         assert_harmless(seed, &headroom_html(&result));
+    }
+}
+
+#[test]
+fn no_value_of_price_breaks_the_page() {
+    for seed in 0..150 {
+        assert_harmless(seed, &price_html(&price(&mut Dice(seed))));
     }
 }
 

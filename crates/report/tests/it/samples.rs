@@ -43,6 +43,7 @@ pub fn retry_storm() -> Headroom {
         shown_load_rps: 270.0,
         replications: 8,
         simulated_requests: 4_812_440,
+        cost: None,
     }
 }
 
@@ -190,6 +191,7 @@ fn remedies() -> Vec<Remedy> {
             success_after: after,
             price_ci95: [after - 0.999_9 - 0.000_2, after - 0.999_9 + 0.000_2],
             verdict: verdict.into(),
+            cost: None,
         };
     vec![
         remedy(

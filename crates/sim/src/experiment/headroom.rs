@@ -179,7 +179,7 @@ pub fn headroom(
 }
 
 /// A load that varies has no single headroom: its mean takes its place.
-fn constant_load(system: &System, notes: &mut Vec<String>) -> System {
+pub(super) fn constant_load(system: &System, notes: &mut Vec<String>) -> System {
     let mut system = system.clone();
     for (load, class) in system.load.iter_mut().zip(&system.classes) {
         if !matches!(load, Load::Constant(_)) {

@@ -173,43 +173,51 @@ impl Context<'_> {
         (!set.is_empty()).then_some(set)
     }
 
-    fn policy_path(&self, (caller, target): (Caller, Target)) -> String {
-        format!(
-            "policies.\"{} -> {}\"",
-            self.system.caller_name(caller),
-            self.system.target_name(target)
-        )
+    fn policy_path(&self, edge: (Caller, Target)) -> String {
+        policy_path(self.system, edge)
     }
 
-    /// Assigns fields of the policies of some calls; where many are meant, by the default policy
-    /// as far as it reaches.
     fn on(&self, edges: &[(Caller, Target)], fields: &[&str]) -> Option<Vec<String>> {
-        if edges.is_empty() {
-            return None;
-        }
-        let each = |edge: &(Caller, Target)| {
-            let path = self.policy_path(*edge);
-            fields.iter().map(move |f| format!("{path}.{f}")).collect::<Vec<_>>()
-        };
-        if edges.len() > 2 && edges.len() == self.system.policies.edges.len() {
-            let by_default: Vec<String> =
-                fields.iter().map(|f| format!("policies.default.{f}")).collect();
-            let apply = |set: &[String]| {
-                let mut file = self.file.clone();
-                set.iter().all(|s| file.set(s).is_ok()).then(|| file.lower().ok()).flatten()
-            };
-            let mut full = by_default.clone();
-            full.extend(edges.iter().flat_map(each));
-            if let (Some(short), Some(long)) = (apply(&by_default), apply(&full)) {
-                let differs =
-                    |e: &&(Caller, Target)| short.policy(e.0, e.1) != long.policy(e.0, e.1);
-                let mut set = by_default;
-                set.extend(edges.iter().filter(differs).flat_map(each));
-                return Some(set);
-            }
-        }
-        Some(edges.iter().flat_map(each).collect())
+        assignments(self.file, self.system, edges, fields)
     }
+}
+
+fn policy_path(system: &System, (caller, target): (Caller, Target)) -> String {
+    format!("policies.\"{} -> {}\"", system.caller_name(caller), system.target_name(target))
+}
+
+/// Assigns fields of the policies of some calls; where many are meant, by the default policy as
+/// far as it reaches. `None`: there is no such call.
+pub(crate) fn assignments(
+    file: &SystemFile,
+    system: &System,
+    edges: &[(Caller, Target)],
+    fields: &[&str],
+) -> Option<Vec<String>> {
+    if edges.is_empty() {
+        return None;
+    }
+    let each = |edge: &(Caller, Target)| {
+        let path = policy_path(system, *edge);
+        fields.iter().map(move |f| format!("{path}.{f}")).collect::<Vec<_>>()
+    };
+    if edges.len() > 2 && edges.len() == system.policies.edges.len() {
+        let by_default: Vec<String> =
+            fields.iter().map(|f| format!("policies.default.{f}")).collect();
+        let apply = |set: &[String]| {
+            let mut file = file.clone();
+            set.iter().all(|s| file.set(s).is_ok()).then(|| file.lower().ok()).flatten()
+        };
+        let mut full = by_default.clone();
+        full.extend(edges.iter().flat_map(each));
+        if let (Some(short), Some(long)) = (apply(&by_default), apply(&full)) {
+            let differs = |e: &&(Caller, Target)| short.policy(e.0, e.1) != long.policy(e.0, e.1);
+            let mut set = by_default;
+            set.extend(edges.iter().filter(differs).flat_map(each));
+            return Some(set);
+        }
+    }
+    Some(edges.iter().flat_map(each).collect())
 }
 
 #[cfg(test)]
