@@ -6,7 +6,10 @@
 mod attempts;
 mod headroom;
 mod loops;
+mod map;
 mod probe;
+mod rare;
+mod refine;
 mod remedies;
 mod search;
 mod simulate;
@@ -15,6 +18,8 @@ mod worst;
 pub use attempts::AttemptsPerRequest;
 pub use headroom::{Headroom, HeadroomError, HeadroomOptions, HeadroomState, Priced, headroom};
 pub use loops::{LoopKind, SustainingLoop};
+pub use map::{Map, MapAxis, MapCell, MapCorner, MapOptions, MapState, map, most_load};
+pub use rare::{Rare, RareError, RareLevel, RareOptions, rare};
 pub use remedies::{REMEDIES, Remedy};
 pub use simulate::{Simulated, simulate};
 

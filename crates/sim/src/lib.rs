@@ -6,6 +6,7 @@ mod attempt;
 mod cache;
 mod calendar;
 mod caller;
+mod checkpoint;
 mod estimate;
 mod experiment;
 mod floor;
@@ -30,7 +31,9 @@ mod world;
 pub use estimate::{Estimate, t95};
 pub use experiment::{
     AttemptsPerRequest, Control, Headroom, HeadroomError, HeadroomOptions, HeadroomState, LoopKind,
-    Priced, REMEDIES, Remedy, Simulated, SustainingLoop, headroom, simulate,
+    Map, MapAxis, MapCell, MapCorner, MapOptions, MapState, Priced, REMEDIES, Rare, RareError,
+    RareLevel, RareOptions, Remedy, Simulated, SustainingLoop, headroom, map, most_load, rare,
+    simulate,
 };
 pub use floor::calls_per_execution;
 pub use judge::{State, Verdict};
