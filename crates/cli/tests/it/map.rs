@@ -61,7 +61,9 @@ fn what_is_no_direction_says_what_is() {
 fn the_boundary_is_where_it_is_known_to_be() {
     let result = json(&small(&["--x", "load=2..8", "--y", "trigger.for=2s..10s", "--cells", "32"]));
     let map: Map = serde_json::from_value(result).unwrap();
-    assert!(2 * map.runs < map.grid_runs, "{} of {}", map.runs, map.grid_runs);
+    // Chance blurs this boundary, and most runs are repeats on it: few points, and fewer runs.
+    assert!(3 * map.points.len() < 33 * 33, "{} points", map.points.len());
+    assert!(4 * map.runs < 3 * map.grid_runs, "{} of {}", map.runs, map.grid_runs);
     for seconds in [3.0, 6.0, 9.0] {
         assert_eq!(map.at(3.5, seconds), "heals", "{seconds} s");
         assert_eq!(map.at(7.0, seconds), "stays down", "{seconds} s");
