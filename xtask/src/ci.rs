@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::process::{cargo, cargo_tool, files, metadata, program, root, run};
 use crate::steps::{Done, Steps};
-use crate::{rules, test};
+use crate::{book, rules, test};
 
 /// Quick checks first, then every test.
 pub(crate) fn run_task() -> Result<()> {
@@ -48,6 +48,7 @@ fn house_rules() -> Result<Done> {
             offences.extend(rules::length(&name, &text));
         }
     }
+    offences.extend(book::offences(&root.join("docs"))?);
     if offences.is_empty() {
         return Ok(Done::Passed);
     }

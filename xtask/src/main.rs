@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner prints")]
 #![allow(clippy::disallowed_types, reason = "it times what it runs, on the wall clock")]
 
+mod book;
 mod browser;
 mod ci;
 mod compare;

@@ -8,6 +8,7 @@ mod export;
 mod lab;
 mod learn;
 mod load;
+mod map;
 mod price;
 mod proxy;
 mod scan;
@@ -24,6 +25,7 @@ pub(crate) use export::ExportArgs;
 pub(crate) use lab::{IncidentsArgs, LabArgs};
 pub(crate) use learn::LearnArgs;
 pub(crate) use load::{ArrivalsArg, LoadArgs, RetryArg};
+pub(crate) use map::MapArgs;
 pub(crate) use price::PriceArgs;
 pub(crate) use proxy::ProxyArgs;
 pub(crate) use scan::{FailOn, Format, ScanArgs, ScopeArg};
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     Headroom(HeadroomArgs),
     /// Price each retry budget: hidden capacity gained against success lost to errors
     Price(PriceArgs),
+    /// Draw where it heals after its trigger and where not, over any two settings
+    Map(MapArgs),
     /// Run one experiment and print what came in, what was good and how attempts ended
     Simulate(SimulateArgs),
     /// Solve the analytic model in milliseconds: rejection, attempts, amplification, hidden capacity
@@ -91,7 +95,7 @@ pub(crate) enum Command {
     Lever(LeverArgs),
     /// Show a running proxy live: load, goodput, attempts, refusals, state
     Top(TopArgs),
-    /// Climb the rungs: collapse, hidden capacity, backoff, a budget, shedding, each in a minute
+    /// Climb the rungs, from a collapse in miniature to a drill, each in less than a minute
     Lab(LabArgs),
     /// Run the famous outages again: as they were, with less load, with what ended them
     Incidents(IncidentsArgs),

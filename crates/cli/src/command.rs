@@ -14,6 +14,7 @@ pub(crate) mod lab;
 pub(crate) mod learn;
 pub(crate) mod lever;
 pub(crate) mod load;
+pub(crate) mod map;
 pub(crate) mod plan;
 pub(crate) mod price;
 pub(crate) mod proxy;

@@ -1,6 +1,7 @@
 //! From what the simulator knows to the result format. No arithmetic of its own.
 
 pub(crate) mod amplification;
+mod map;
 pub(crate) mod scan;
 mod settings;
 mod why;
@@ -12,6 +13,8 @@ use damper_control::{Outcome, Pushback};
 use damper_report::result as out;
 use damper_sim::{Headroom, LoopKind, Plan, Series, Simulated, calls_per_execution};
 use damper_system::model::{Caller, System, Target};
+
+pub(crate) use map::{map, rare};
 
 use crate::words;
 

@@ -1,5 +1,6 @@
 //! The rungs of the lab: what each runs, what is to be seen, and the figure that shows it.
 
+mod drill;
 mod rungs;
 pub(crate) mod stage;
 
@@ -13,7 +14,7 @@ pub(crate) struct Rung {
     pub(crate) about: &'static str,
     /// Why it is so.
     pub(crate) why: &'static str,
-    /// Its system file: where it is in the repository, and its text.
+    /// Its system file (of the last: its plan): where it is in the repository, and its text.
     pub(crate) path: &'static str,
     pub(crate) file: &'static str,
     pub(crate) run: fn(&Stage<'_>) -> anyhow::Result<Seen>,
@@ -81,5 +82,20 @@ pub(crate) const RUNGS: &[Rung] = &[
         path: "examples/lab/5-priority-shedding.yaml",
         file: include_str!("../../../examples/lab/5-priority-shedding.yaml"),
         run: rungs::shedding,
+    },
+    Rung {
+        number: 6,
+        title: "The drill on a real system",
+        about: "The collapse of rung 1, with servers that are processes on this machine: a blip of \
+                two seconds, seven seconds in which nobody does anything, then the lever. It takes \
+                about three quarters of a minute.",
+        why: "Nothing brings it back but less load: 400 attempts arrive where 300 are served, and \
+              the queue is longer than anybody waits. Throttled to a tenth, the queue empties at 280 \
+              a second, and what is let in is served while somebody still waits for it. That is the \
+              sign to wait for; opened before, it collapses again. The ramp gives the rest back \
+              slowly enough to stop if it were wrong.",
+        path: "examples/lab/6-drill.yaml",
+        file: include_str!("../../../examples/lab/6-drill.yaml"),
+        run: drill::drill,
     },
 ];

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
     let result = match &args.command {
         Command::Headroom(a) => command::headroom::run(a),
         Command::Price(a) => command::price::run(a),
+        Command::Map(a) => command::map::run(a),
         Command::Simulate(a) => command::simulate::run(a),
         Command::Solve(a) => command::solve::run(a),
         Command::Emulate(a) => command::emulate::run(a),

@@ -6,8 +6,10 @@ pub mod amplification;
 mod basins;
 pub mod drill;
 pub mod load;
+mod map;
 mod plan;
 pub mod price;
+mod rare;
 pub mod scan;
 mod solve;
 pub mod study;
@@ -15,7 +17,9 @@ pub mod study;
 use std::collections::BTreeMap;
 
 pub use basins::{AfterTrigger, Arrow, Basins, Lasting, Plane, PlanePoint};
+pub use map::{BOUNDARY, Map, MapAxis, MapCell, MapPoint};
 pub use plan::{Plan, PlanClash, PlanSetting, PlanTarget};
+pub use rare::{Rare, RareLevel, RarePoint};
 use serde::{Deserialize, Serialize};
 pub use solve::{
     AsRoutes, ClassSolution, FixedPoint, FixedPoints, Point, ServiceSolution, Simulated,

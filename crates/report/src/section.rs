@@ -9,6 +9,7 @@ pub(crate) mod capacity;
 pub(crate) mod curves;
 pub(crate) mod facts;
 pub(crate) mod findings;
+pub(crate) mod map;
 pub(crate) mod points;
 pub(crate) mod policies;
 pub(crate) mod provenance;

@@ -59,6 +59,11 @@ impl ArrivalProcess {
         process
     }
 
+    /// What is drawn from now on comes from another stream.
+    pub(crate) fn reseed(&mut self, stream: Stream) {
+        self.stream = stream;
+    }
+
     fn draw(&mut self, table: &Ziggurat) -> f64 {
         if self.even { 1.0 } else { self.stream.exponential(table) }
     }

@@ -6,9 +6,12 @@
 mod attempts;
 mod headroom;
 mod loops;
+mod map;
 mod price;
 mod probe;
 mod provision;
+mod rare;
+mod refine;
 mod remedies;
 mod search;
 mod simulate;
@@ -17,11 +20,13 @@ mod worst;
 pub use attempts::AttemptsPerRequest;
 pub use headroom::{Headroom, HeadroomError, HeadroomOptions, HeadroomState, Priced, headroom};
 pub use loops::{LoopKind, SustainingLoop};
+pub use map::{Map, MapAxis, MapCell, MapCorner, MapOptions, MapState, map, most_load};
 pub use price::{
     Counted, Errors, Judged, Lost, Measured, PriceError, PriceOptions, PricedSetting, Pricing,
     Setting, conclude,
 };
 pub use provision::{Provision, provision};
+pub use rare::{Rare, RareError, RareLevel, RareOptions, rare};
 pub use remedies::{REMEDIES, Remedy};
 pub use simulate::{Simulated, simulate};
 

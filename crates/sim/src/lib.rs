@@ -7,6 +7,7 @@ mod bursts;
 mod cache;
 mod calendar;
 mod caller;
+mod checkpoint;
 mod estimate;
 mod experiment;
 mod floor;
@@ -32,9 +33,10 @@ pub use bursts::Bursts;
 pub use estimate::{Estimate, t95};
 pub use experiment::{
     AttemptsPerRequest, Control, Counted, Errors, Headroom, HeadroomError, HeadroomOptions,
-    HeadroomState, Judged, LoopKind, Lost, Measured, PriceError, PriceOptions, Priced,
-    PricedSetting, Pricing, Provision, REMEDIES, Remedy, Setting, Simulated, SustainingLoop,
-    conclude, headroom, provision, simulate,
+    HeadroomState, Judged, LoopKind, Lost, Map, MapAxis, MapCell, MapCorner, MapOptions, MapState,
+    Measured, PriceError, PriceOptions, Priced, PricedSetting, Pricing, Provision, REMEDIES, Rare,
+    RareError, RareLevel, RareOptions, Remedy, Setting, Simulated, SustainingLoop, conclude,
+    headroom, map, most_load, provision, rare, simulate,
 };
 pub use floor::calls_per_execution;
 pub use judge::{State, Verdict};

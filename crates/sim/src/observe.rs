@@ -55,9 +55,9 @@ pub enum Happened {
     },
 }
 
-/// Whoever watches a run.
+/// Whoever watches a run. Copies of a run may go on on other threads, though nobody watches those.
 #[cfg(feature = "observe")]
-pub trait Observer {
+pub trait Observer: Send + Sync {
     /// Something happened at this instant, in nanoseconds from the start of the run.
     fn see(&mut self, at: u64, what: Happened);
 }

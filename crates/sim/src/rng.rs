@@ -75,6 +75,13 @@ impl Stream {
     }
 }
 
+/// A seed out of another and what tells it apart.
+pub(crate) fn derived(seed: u64, parts: &[u64]) -> u64 {
+    parts.iter().fold(mix(seed ^ 0x6461_6d70_6572_0002), |state, part| {
+        mix(state.wrapping_add(part.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(1))
+    })
+}
+
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

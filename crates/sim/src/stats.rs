@@ -215,6 +215,11 @@ impl ClassStats {
         Self { offered: 0, ended: [0; 6], late: 0, latency_us: histogram() }
     }
 
+    /// For worlds that count nothing and are copied often.
+    pub(crate) fn lean() -> Self {
+        Self { offered: 0, ended: [0; 6], late: 0, latency_us: no_histogram() }
+    }
+
     /// Good requests.
     #[must_use]
     pub fn good(&self) -> u64 {
@@ -238,7 +243,16 @@ impl ClassStats {
 }
 
 impl ServiceStats {
+    /// For worlds that count nothing and are copied often.
+    pub(crate) fn lean(classes: usize) -> Self {
+        Self::over(classes, no_histogram())
+    }
+
     pub(crate) fn new(classes: usize) -> Self {
+        Self::over(classes, histogram())
+    }
+
+    fn over(classes: usize, queue_delay_us: Histogram<u64>) -> Self {
         Self {
             attempts: vec![0; classes],
             rejected: 0,
@@ -256,7 +270,7 @@ impl ServiceStats {
             wasted: 0.0,
             busy: 0.0,
             there: 0.0,
-            queue_delay_us: histogram(),
+            queue_delay_us,
             queue_max: 0,
             mechanisms: MechanismCounts::default(),
         }
@@ -308,6 +322,11 @@ const LONGEST_US: u64 = 3 * 86_400 * 1_000_000;
 fn histogram() -> Histogram<u64> {
     // Two significant digits: a few tens of kilobytes each. The bounds are valid constants.
     Histogram::new_with_bounds(1, LONGEST_US, 2).unwrap_or_else(|_| unreachable!())
+}
+
+/// The smallest that there is; what is longer is put at its end.
+fn no_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 2, 0).unwrap_or_else(|_| unreachable!())
 }
 
 /// Records a span of nanoseconds.

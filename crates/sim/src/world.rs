@@ -337,7 +337,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn handle(&mut self, event: Event) {
+    pub(crate) fn handle(&mut self, event: Event) {
         match event {
             Event::Arrival(class) => self.request_arrives(class as usize),
             Event::Worked(attempt) => {
@@ -372,7 +372,7 @@ impl<'a> World<'a> {
     /// Works off what happens at this very instant. `true`: that was so much that it was time to
     /// look whether to stop (a million retries without a delay, at each of several layers).
     #[inline]
-    fn work_off(&mut self, stop: &AtomicBool) -> bool {
+    pub(crate) fn work_off(&mut self, stop: &AtomicBool) -> bool {
         let mut n = 0;
         while let Some(ready) = self.ready.pop() {
             n += 1;
@@ -431,7 +431,7 @@ impl<'a> World<'a> {
     }
 
     /// Adds the running point to the series.
-    fn flush(&mut self, start: u64) {
+    pub(crate) fn flush(&mut self, start: u64) {
         for (i, s) in self.services.iter().enumerate() {
             if s.shown != NONE {
                 let p = &self.plan.services[i];

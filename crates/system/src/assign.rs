@@ -107,6 +107,20 @@ pub(crate) fn apply(root: &mut Node, path: &[Segment], value: Node) -> Result<()
     Ok(())
 }
 
+/// What stands where a path leads.
+pub(crate) fn find<'v>(
+    root: &'v serde_json::Value,
+    path: &[Segment],
+) -> Option<&'v serde_json::Value> {
+    path.iter().try_fold(root, |value, segment| match &segment.kind {
+        SegmentKind::Index(index) => value.get(index),
+        SegmentKind::Key(key) => value.get(key).or_else(|| {
+            let wanted = edge(key)?;
+            value.as_object()?.iter().find(|(k, _)| edge(k) == Some(wanted)).map(|(_, v)| v)
+        }),
+    })
+}
+
 /// To change a part of something that is not there is a misspelt name; to add it, one assigns all
 /// of it.
 fn names_something(root: &Node, path: &[Segment]) -> Result<(), Draft> {

@@ -48,6 +48,17 @@ impl SystemFile {
         self.0.set(assignment)
     }
 
+    /// What stands at a path, as [`SystemFile::set`] names it; `None`: nothing, or it is no path.
+    #[must_use]
+    pub fn value(&self, path: &str) -> Option<serde_json::Value> {
+        let whole = format!("{path}=");
+        let (segments, end) = crate::assign::split(&whole, 0).ok()?;
+        if end != whole.len() {
+            return None;
+        }
+        crate::assign::find(&self.to_json(), &segments).cloned()
+    }
+
     /// The system that the file describes.
     ///
     /// # Errors

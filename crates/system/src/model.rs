@@ -458,4 +458,22 @@ impl System {
     pub fn total_load(&self) -> f64 {
         self.load.iter().map(Load::mean).sum()
     }
+
+    /// Brings the load of all classes together to so many requests per second: each class in
+    /// proportion, or, where the experiment varies one class, that one alone. A load of zero stays.
+    pub fn bring_to(&mut self, total: f64) {
+        let now = self.total_load();
+        let Some(class) = self.experiment.vary.map(usize::from) else {
+            if now > 0.0 {
+                self.load.iter_mut().for_each(|load| *load = load.scaled(total / now));
+            }
+            return;
+        };
+        if let Some(load) = self.load.get_mut(class) {
+            let own = load.mean();
+            if own > 0.0 {
+                *load = load.scaled(((total - (now - own)) / own).max(0.0));
+            }
+        }
+    }
 }

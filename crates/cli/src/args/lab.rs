@@ -10,14 +10,15 @@ Examples:
   damper lab                 # the rungs
   damper lab 1 --explain
   damper lab 2 --json
+  damper lab 6               # a drill on real processes
   damper lab 1 --file > mine.yaml && damper simulate mine.yaml")]
 pub(crate) struct LabArgs {
-    /// The rung to climb: 1 to 5
+    /// The rung to climb: 1 to 6
     pub(crate) rung: Option<u32>,
     /// Also say why
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Print its system file instead
+    /// Print its file instead: a system, or the plan of a drill
     #[arg(long)]
     pub(crate) file: bool,
     /// Print JSON instead of text

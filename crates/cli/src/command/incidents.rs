@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::args::IncidentsArgs;
 use crate::incidents::catalogue::{CATALOGUE, Row};
 use crate::incidents::{INCIDENTS, Incident};
-use crate::lab::stage::{Run, Stage};
+use crate::lab::stage::Stage;
+use crate::print::chart::Chart;
 use crate::print::table::table;
 use crate::{exit, interrupt, print, progress::Progress, words};
 
@@ -52,12 +53,12 @@ fn again(incident: &Incident, args: &IncidentsArgs) -> anyhow::Result<u8> {
     let stop = interrupt::flag();
     let progress = Progress::new(args.quiet || args.json);
     let report = |what: &str, done, total| progress.show(what, done, total);
-    let show = |heading: &str, run: &Run| {
+    let show = |heading: &str, chart: &Chart| {
         if !args.json {
             progress.apart(|| {
                 print::line("");
                 print::line(&format!("  {heading}"));
-                run.chart().draw(HEIGHT, !args.quiet);
+                chart.draw(HEIGHT, !args.quiet);
             });
         }
     };
@@ -91,7 +92,7 @@ fn again(incident: &Incident, args: &IncidentsArgs) -> anyhow::Result<u8> {
             None => String::new(),
         };
         let heading = format!("{name}: {}{how}", verdict.state.name());
-        (stage.show)(&print::paint(print::BOLD, &heading), &run);
+        (stage.show)(&print::paint(print::BOLD, &heading), &run.chart());
         ended.push(Ended { name, set, state: verdict.state, wanted, recovery_s });
     }
     drop(progress);

@@ -4,8 +4,9 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use crate::args::LabArgs;
-use crate::lab::stage::{Run, Stage};
+use crate::lab::stage::Stage;
 use crate::lab::{RUNGS, Rung};
+use crate::print::chart::Chart;
 use crate::{exit, interrupt, print, progress::Progress};
 
 const HEIGHT: usize = 7;
@@ -33,12 +34,12 @@ fn climb(rung: &Rung, args: &LabArgs) -> anyhow::Result<u8> {
         print::line(&print::paint(print::BOLD, &title));
         print::paragraph(rung.about);
     }
-    let show = |heading: &str, run: &Run| {
+    let show = |heading: &str, chart: &Chart| {
         if !args.json {
             progress.apart(|| {
                 print::line("");
                 print::line(&format!("  {heading}"));
-                run.chart().draw(HEIGHT, !args.quiet);
+                chart.draw(HEIGHT, !args.quiet);
             });
         }
     };
@@ -85,8 +86,7 @@ fn list(as_json: bool) -> anyhow::Result<()> {
     for rung in RUNGS {
         print::line(&format!("  {}  {}", rung.number, rung.title));
     }
-    print::line("  6  The drill on a real system (not yet there)");
     print::line("");
-    print::line("damper lab NUMBER climbs one; --explain says why; --file prints its system file.");
+    print::line("damper lab NUMBER climbs one; --explain says why; --file prints its file.");
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 mod basins;
 mod outcome;
-mod points;
+pub(crate) mod points;
 
 use std::sync::atomic::Ordering;
 

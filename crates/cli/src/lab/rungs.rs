@@ -3,7 +3,7 @@
 use super::stage::{Figure, Seen, Stage};
 use crate::print::{percent, rate};
 
-fn figure(name: &'static str, value: f64, shown: String) -> Figure {
+pub(super) fn figure(name: &'static str, value: f64, shown: String) -> Figure {
     Figure { name, value, shown }
 }
 
@@ -12,7 +12,7 @@ const NEAR_ZERO: f64 = 0.05;
 
 pub(crate) fn collapse(stage: &Stage<'_>) -> anyhow::Result<Seen> {
     let run = stage.run(&[])?;
-    (stage.show)("270/s at a database of 300/s, silent for 2 s", &run);
+    (stage.show)("270/s at a database of 300/s, silent for 2 s", &run.chart());
     let (offered, good) = run.rates(10.0, 70.0);
     let share = good / offered.max(1e-9);
     Ok(Seen {
@@ -58,9 +58,9 @@ const WITH_BACKOFF: &str = "policies.\"client -> db\".retry.backoff={kind: expon
 
 pub(crate) fn backoff(stage: &Stage<'_>) -> anyhow::Result<Seen> {
     let without = stage.run(&[])?;
-    (stage.show)("retries at once", &without);
+    (stage.show)("retries at once", &without.chart());
     let with = stage.run(&[WITH_BACKOFF])?;
-    (stage.show)("exponential backoff from 1 s, full jitter", &with);
+    (stage.show)("exponential backoff from 1 s, full jitter", &with.chart());
     let mut figures = Vec::new();
     let share = |run: &super::stage::Run| {
         let (offered, good) = run.rates(10.0, 70.0);
@@ -92,7 +92,7 @@ pub(crate) fn bucket(stage: &Stage<'_>) -> anyhow::Result<Seen> {
     let before = stage.headroom(&[])?.1;
     let after = stage.headroom(&[BUCKET])?.1;
     let run = stage.run(&[BUCKET])?;
-    (stage.show)("the collapse of rung 1 with a bucket", &run);
+    (stage.show)("the collapse of rung 1 with a bucket", &run.chart());
     let mut figures = vec![
         figure("hidden_rps", before, format!("gain: heals below {} without it", rate(before))),
         figure(
@@ -128,9 +128,9 @@ pub(crate) fn bucket(stage: &Stage<'_>) -> anyhow::Result<Seen> {
 
 pub(crate) fn shedding(stage: &Stage<'_>) -> anyhow::Result<Seen> {
     let without = stage.run(&["services.shop.admission=none"])?;
-    (stage.show)("three times the capacity, everybody is taken", &without);
+    (stage.show)("three times the capacity, everybody is taken", &without.chart());
     let with = stage.run(&[])?;
-    (stage.show)("the low class is refused where there is a queue", &with);
+    (stage.show)("the low class is refused where there is a queue", &with.chart());
     let nominal = with.system.load[0].mean();
     let (a, b) = (without.good_of(0, 20.0, 80.0), with.good_of(0, 20.0, 80.0));
     let word = |x: f64| format!("{} of {} high requests are good", rate(x), rate(nominal));

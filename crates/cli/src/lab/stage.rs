@@ -14,8 +14,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) text: &'a str,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) progress: &'a (dyn Fn(&str, u64, u64) + Sync),
-    /// Draws a chart of a run under a heading. Nothing where only numbers are asked for.
-    pub(crate) show: &'a dyn Fn(&str, &Run),
+    /// Draws a chart under a heading. Nothing where only numbers are asked for.
+    pub(crate) show: &'a dyn Fn(&str, &Chart),
 }
 
 /// One experiment that was run.

@@ -23,6 +23,7 @@ mod lab;
 mod learn;
 mod lever;
 mod load;
+mod map;
 mod output;
 mod plan;
 mod price;

@@ -93,7 +93,8 @@ impl Kind {
             Self::Tagged(tagged) | Self::Keyed(tagged) => link(tagged.section.name),
             Self::Map(names, kind) => format!("{} → {}", names.plural(), kind.docs()),
             Self::Control(of) => link(section_name(*of)),
-            Self::Steps => link("calls"),
+            // Told in prose, before the tables.
+            Self::Steps => "[calls](#requests)".into(),
         }
     }
 }

@@ -131,3 +131,23 @@ fn an_error_in_the_file_and_one_in_a_change_are_shown_together() {
     let files: Vec<String> = file.lower().unwrap_err().into_iter().map(|p| p.file).collect();
     assert_eq!(files, ["system.yaml", "--set"]);
 }
+
+#[test]
+fn what_stands_at_a_path_can_be_asked() {
+    let text = "{damper: 1, services: {db: {workers: 3}}, load: 5/s, requests: {r: {calls: [db]}}, \
+                policies: {'client->db': {timeout: 1s}}, triggers: {blip: [{outage: db, for: 2s}]}}";
+    let mut file = SystemFile::parse("x.yaml", text).unwrap();
+    file.set("services.db.queue=7").unwrap();
+    for (path, value) in [
+        ("services.db.workers", Some(serde_json::json!(3))),
+        ("services.db.queue", Some(serde_json::json!(7))),
+        ("triggers.blip[0].for", Some(serde_json::json!("2s"))),
+        ("policies.\"client -> db\".timeout", Some(serde_json::json!("1s"))),
+        ("triggers.blip[1].for", None),
+        ("services.db.queu", None),
+        ("load=5", None),
+        ("", None),
+    ] {
+        assert_eq!(file.value(path), value, "{path}");
+    }
+}

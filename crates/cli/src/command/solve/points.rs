@@ -7,7 +7,7 @@ use damper_system::SystemFile;
 /// More would be a table that nobody reads.
 const MOST: usize = 10_000;
 /// What may have to stand behind a number that was written without a unit.
-const UNITS: [&str; 4] = ["", "/s", "%", "ms"];
+pub(crate) const UNITS: [&str; 4] = ["", "/s", "%", "ms"];
 
 /// Where the system is solved.
 #[derive(Debug, Default)]
@@ -89,11 +89,9 @@ fn range(file: &SystemFile, text: &str) -> anyhow::Result<Range> {
     let (from, rest) = range.split_once("..").with_context(wrong)?;
     let (to, step) = rest.rsplit_once(':').with_context(wrong)?;
     // A unit may stand at any of the three, or at none.
-    let digits = |c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '_' | 'e'));
-    let split =
-        |s: &str| s.find(digits).map_or((s.to_owned(), ""), |i| (s[..i].to_owned(), &s[i..])).0;
-    let unit = [from, to, step].into_iter().find_map(|s| s.find(digits).map(|i| s[i..].to_owned()));
-    let number = |s: &str| split(s).replace('_', "").parse::<f64>().ok().filter(|x| x.is_finite());
+    let unit = [from, to, step].into_iter().map(|s| quantity(s).1).find(|unit| !unit.is_empty());
+    let unit = unit.map(str::to_owned);
+    let number = |s: &str| quantity(s).0;
     let (Some(from), Some(to), Some(step)) = (number(from), number(to), number(step)) else {
         bail!(wrong());
     };
@@ -116,6 +114,13 @@ fn range(file: &SystemFile, text: &str) -> anyhow::Result<Range> {
     };
     let swept = Swept { path: path.to_owned(), unit };
     Ok(Range { swept, values: (0..=steps as usize).map(at).collect() })
+}
+
+/// A number and the unit behind it: `1.5ms`, `300/s`, `20%`, `7`.
+pub(crate) fn quantity(text: &str) -> (Option<f64>, &str) {
+    let digits = |c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '_' | 'e'));
+    let (number, unit) = text.split_at(text.find(digits).unwrap_or(text.len()));
+    (number.replace('_', "").parse().ok().filter(|x: &f64| x.is_finite()), unit)
 }
 
 /// Values apart by commas that are not inside brackets.
