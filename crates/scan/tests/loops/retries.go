@@ -295,21 +295,3 @@ func byChannel(c *Client) error {
 	}
 	return errGivenUp
 }
-
-// expect pages-as-the-server-lets-it: retry attempts=infinite delay=server-directed
-func allPages(ctx context.Context, p *Pages) (results []Item, err error) {
-	for err == nil {
-		p, err = p.Next(ctx)
-		if err == nil {
-			results = append(results, p.Items...)
-		} else if limited, ok := err.(*RateLimited); ok {
-			select {
-			case <-ctx.Done():
-				err = ctx.Err()
-			case <-time.After(limited.RetryAfter):
-				err = nil
-			}
-		}
-	}
-	return results, err
-}

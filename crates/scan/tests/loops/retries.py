@@ -395,9 +395,9 @@ def deliver(self, item):
 # expect told-by-content: retry attempts=5 delay=constant base=5000
 def load_page(self, url):
     for _ in range(5):
-        page = self.request(url)
-        if "Please wait" not in page.content:
-            return page
+        answer = self.request(url)
+        if "Please wait" not in answer.content:
+            return answer
         self.sleep(5.0)
 
 
