@@ -92,29 +92,19 @@ pub(super) fn all(file: &File<'_, '_>) -> Vec<Candidate> {
             Kind::Function { body, .. } => {
                 out.extend(repeats(file, *body));
             }
-            Kind::Call { callee, args, .. } if args.len() == 1 => {
-                if let Kind::Field { of, name: "find_map" | "any" | "find" | "some" } =
-                    tree.kind(*callee)
-                    && matches!(tree.kind(*of), Kind::Range { .. })
+            Kind::Call { callee, args, .. } => {
+                if let (Kind::Field { of, name }, [function, rest @ ..]) =
+                    (tree.kind(*callee), &args[..])
+                    && match *name {
+                        "find_map" | "any" | "find" | "some" => {
+                            rest.is_empty() && matches!(tree.kind(*of), Kind::Range { .. })
+                        }
+                        "reduce" => rest.len() == 1 && catches_the_last(file, function.value),
+                        _ => false,
+                    }
                     && let Some(entry) = statement(file, id)
                 {
-                    let mut groups = Vec::new();
-                    for call in tree.walk(args[0].value) {
-                        if let Kind::Call { callee, new, .. } = tree.kind(call)
-                            && may_be_operation(file, call, *callee, *new)
-                        {
-                            groups.push(vec![call]);
-                        }
-                    }
-                    groups.truncate(MOST_GROUPS);
-                    out.push(Candidate {
-                        shape: Shape::Iterator,
-                        entry,
-                        subject: None,
-                        recursive: None,
-                        place: id,
-                        groups,
-                    });
+                    out.push(an_iterator(file, id, entry, function.value));
                 }
             }
             _ => {}
@@ -124,6 +114,36 @@ pub(super) fn all(file: &File<'_, '_>) -> Vec<Candidate> {
     out.extend(recursions(file));
     out.retain(|candidate| !candidate.groups.is_empty());
     out
+}
+
+/// Whether a function for `reduce` goes on where the last round failed: `(p) => p.catch(…)`.
+fn catches_the_last(file: &File<'_, '_>, function: Id) -> bool {
+    let tree = file.tree;
+    let Kind::Function { params, body, .. } = tree.kind(function) else { return false };
+    let Some(last) = params.first() else { return false };
+    tree.walk(*body).any(|at| match tree.kind(at) {
+        Kind::Field { of, name: "catch" } => {
+            matches!(tree.kind(*of), Kind::Name(name) if *name == last.name)
+        }
+        _ => false,
+    })
+}
+
+/// A function that is called for one element after the other until it gives something.
+fn an_iterator(file: &File<'_, '_>, place: Id, entry: Id, function: Id) -> Candidate {
+    let tree = file.tree;
+    let calls = tree.walk(function).filter(|call| match tree.kind(*call) {
+        Kind::Call { callee, new, .. } => may_be_operation(file, *call, *callee, *new),
+        _ => false,
+    });
+    Candidate {
+        shape: Shape::Iterator,
+        entry,
+        subject: None,
+        recursive: None,
+        place,
+        groups: calls.map(|call| vec![call]).take(MOST_GROUPS).collect(),
+    }
 }
 
 fn a_loop(file: &File<'_, '_>, id: Id, form: &LoopForm) -> Option<Candidate> {
@@ -225,7 +245,7 @@ fn recursions(file: &File<'_, '_>) -> Vec<Candidate> {
         }
         let itself = !inner.is_empty() || hands_itself_on(file, name, *body);
         let mutual = !itself
-            && tree.class_of(function).is_some()
+            && (tree.class_of(function).is_some() || words::about_retry(tree.source(function)))
             && file.calls(name).iter().any(|call| {
                 tree.function_of(*call).is_some_and(|other| {
                     other != function

@@ -1,7 +1,9 @@
 //! Whether a candidate is a retry: what happens to it when the operation always fails, and when
 //! it goes well at once.
 
+mod content;
 mod context;
+mod goes_on;
 mod resets;
 
 use foldhash::{HashSet, HashSetExt as _};
@@ -157,8 +159,10 @@ fn judge_group(
         return None;
     }
     // What failed is tried again, and after what went well it goes on to the next.
-    let next = !leaves && resets && !waits && !endless && context.named();
-    let kind = kind_of(&context, &trace, leaves || next, domain, endless)?;
+    let next = !leaves && resets && !waits && !endless && context.named()
+        || !leaves && !waits && goes_on::after_what_failed(file, candidate, group, &trace, endless);
+    let content = content::decides(file, &context, &trace, endless);
+    let kind = kind_of(&context, &trace, leaves || next, domain, (endless, content))?;
     let rank = rank(file, &context, group, &trace);
     let confidence = confidence(&context, &trace, endless);
     if plan.bump != 0.0 && !endless {
@@ -362,7 +366,7 @@ fn kind_of(
     trace: &Trace,
     leaves: bool,
     domain: bool,
-    endless: bool,
+    (endless, content): (bool, bool),
 ) -> Option<PolicyKind> {
     let strong = trace.seen & (seen::CAUGHT | seen::ERROR | seen::STATUS | seen::FLAG) != 0;
     let waits = trace.waits.iter().any(|wait| wait.after > 0);
@@ -401,7 +405,8 @@ fn kind_of(
         return None;
     }
     // Again and again at once, with nothing that says so: it looks for something.
-    let fails_outside = context.outside && trace.seen & (seen::CAUGHT | seen::ERROR) != 0;
+    let fails_outside =
+        context.outside && trace.seen & (seen::CAUGHT | seen::ERROR | seen::STATUS) != 0;
     if endless && !waits && !context.named() && trace.clock.is_none() && !fails_outside {
         return words::about_versions(&context.text).then_some(PolicyKind::Conflict);
     }
@@ -436,7 +441,7 @@ fn kind_of(
     let told = context.shape == Shape::Repeat && trace.seen & seen::DOMAIN != 0;
     let told = told || (context.shape == Shape::Iterator && trace.seen & seen::FALSY != 0);
     if !strong && !told {
-        if trace.seen & seen::FALSY == 0 {
+        if trace.seen & seen::FALSY == 0 && !content {
             return None;
         }
         if question {
@@ -461,7 +466,8 @@ fn kind_of(
         return None;
     }
     // Only a state of the application lets it go, and every answer but that is asked for again.
-    if domain && waits && trace.seen & (seen::STATUS | seen::FLAG) == 0 && !context.named() {
+    let answered = trace.seen & (seen::STATUS | seen::FLAG) != 0;
+    if domain && waits && !answered && !context.named() && !content {
         return None;
     }
     // Once more with new credentials, after an answer that says that they are old.

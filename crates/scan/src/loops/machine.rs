@@ -8,6 +8,7 @@
 
 mod builtin;
 mod call;
+mod channel;
 mod decision;
 mod expression;
 mod flow;
@@ -395,6 +396,9 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
                 Ok(Value::Unknown)
             }
             Kind::Other(all) => {
+                if let Some(value) = self.sent(id, all)? {
+                    return Ok(value);
+                }
                 let mut outcome = Value::Unknown;
                 for one in all.iter().take(256) {
                     let value = self.eval(*one)?;

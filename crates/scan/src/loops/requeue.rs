@@ -5,6 +5,8 @@
 //! condition allows the item is put back, by its state, by a time at which it is due, or by a call
 //! that says so. A counter alone is a statistic.
 
+mod handler;
+
 use super::file::File;
 use super::words;
 use super::{Finding, Sites};
@@ -40,6 +42,40 @@ const OPEN: &[&str] =
     &["pending", "queued", "new", "retry", "retrying", "approved", "waiting", "scheduled", "ready"];
 /// Calls that put something back.
 const BACK: &[&str] = &["requeue", "enqueue", "reschedule", "resubmit", "resend", "republish"];
+/// Calls that put something into what it is taken from, if their receiver is such a thing.
+const PUTS: &[&str] = &[
+    "push", "add", "put", "send", "publish", "offer", "unshift", "append", "submit", "schedule",
+    "insert", "produce", "lpush", "rpush", "write",
+];
+/// What something is taken from to be done.
+const QUEUES: &[&str] = &[
+    "queue",
+    "queues",
+    "q",
+    "pending",
+    "jobs",
+    "tasks",
+    "scheduler",
+    "backlog",
+    "topic",
+    "producer",
+    "requests",
+    "work",
+    "worklist",
+    "outbox",
+    "inbox",
+    "channel",
+    "broker",
+    "bus",
+    "retry",
+    "retries",
+    "publisher",
+    "todo",
+    "deque",
+    "fifo",
+];
+/// Words of failures, one of which has to stand near a counter that is no field of the item.
+const FAILED: &[&str] = &["err", "fail", "except", "catch", "timeout", "timed out", "nack"];
 /// More counters than this in one file are not looked at.
 const MOST: usize = 32;
 
@@ -62,6 +98,7 @@ pub(super) fn find(file: &File<'_, '_>) -> Vec<Finding> {
             out.push(finding);
         }
     }
+    out.extend(handler::find(file));
     out
 }
 
@@ -81,14 +118,19 @@ fn counters(file: &File<'_, '_>) -> Vec<Counter> {
                 {
                     *target
                 }
-                _ => continue,
+                _ => {
+                    out.extend(counted_on(file, at));
+                    continue;
+                }
             },
-            _ => continue,
+            _ => {
+                out.extend(counted_on(file, at));
+                continue;
+            }
         };
         // Of the item itself, not of who works on it.
-        let Kind::Field { of, name } = tree.kind(target) else { continue };
-        let own = matches!(tree.last_name(*of), Some("this" | "self" | "cls") | None);
-        if own || !words::about_retry(name) {
+        let Kind::Field { name, .. } = tree.kind(target) else { continue };
+        if !of_an_item(file, target) {
             continue;
         }
         let looped = tree
@@ -108,6 +150,58 @@ fn counters(file: &File<'_, '_>) -> Vec<Counter> {
         }
     }
     out
+}
+
+/// Whether a field counts attempts of an item, and not of who works on it.
+fn of_an_item(file: &File<'_, '_>, id: Id) -> bool {
+    match file.tree.kind(id) {
+        Kind::Field { of, name } => {
+            let of = file.tree.last_name(*of);
+            of.is_some_and(|of| !matches!(of, "this" | "self" | "cls")) && words::about_retry(name)
+        }
+        _ => false,
+    }
+}
+
+/// A count that goes on without changing the item: `tries = meta.get("tries", 0) + 1`, kept in a
+/// variable, or `{ ...job, tries: job.tries + 1 }`, handed on with it.
+fn counted_on(file: &File<'_, '_>, at: Id) -> Option<Counter> {
+    let tree = file.tree;
+    let one_more = |id: Id| match tree.kind(id) {
+        Kind::Binary { op: Op::Add, left, right } => {
+            matches!(tree.kind(*right), Kind::Number(1.0)).then_some(*left)
+        }
+        _ => None,
+    };
+    let (name, path) = match tree.kind(at) {
+        Kind::Let { target, value: Some(value), .. } | Kind::Assign { op: None, target, value } => {
+            let Kind::Name(name) = tree.kind(*target) else { return None };
+            let old = one_more(*value)?;
+            // Of an item, and no counter of a loop.
+            let read = matches!(
+                tree.kind(old),
+                Kind::Field { .. } | Kind::Index { .. } | Kind::Call { .. } | Kind::Binary { .. }
+            );
+            let own = matches!(tree.kind(old), Kind::Field { .. }) && !of_an_item(file, old);
+            if !read || own || !words::about_retry(name) && !words::about_retry(tree.source(old)) {
+                return None;
+            }
+            ((*name).to_owned(), (*name).to_owned())
+        }
+        Kind::Binary { .. } => {
+            let old = one_more(at).filter(|old| of_an_item(file, *old))?;
+            let kept = tree
+                .parent(at)
+                .is_some_and(|up| matches!(tree.kind(up), Kind::Let { .. } | Kind::Assign { .. }));
+            if kept {
+                return None;
+            }
+            (tree.last_name(old)?.to_owned(), file.squeezed(old))
+        }
+        _ => return None,
+    };
+    let function = tree.function_of(at)?;
+    words::has(tree.source(function), FAILED).then_some(Counter { at, function, name, path })
 }
 
 fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
@@ -204,7 +298,7 @@ struct Back {
 fn put_back(file: &File<'_, '_>, within: Id) -> Option<Back> {
     let tree = file.tree;
     let (mut back, mut due) = (None, None);
-    for at in tree.walk_here(within) {
+    for at in tree.walk(within) {
         match tree.kind(at) {
             Kind::Assign { op: None, target, value } => {
                 let Kind::Field { name, .. } = tree.kind(*target) else { continue };
@@ -217,14 +311,23 @@ fn put_back(file: &File<'_, '_>, within: Id) -> Option<Back> {
                     back = back.or(Some(at));
                 }
             }
-            Kind::Call { callee, .. } if words::any(tree.last_name(*callee)?, BACK) => {
-                back = back.or(Some(at));
-            }
+            Kind::Call { callee, .. } if puts(file, *callee) => back = back.or(Some(at)),
             _ => {}
         }
     }
     let at = back.or(due)?;
     Some(Back { at, due })
+}
+
+/// Whether a call puts something back: by its name, or into what it belongs to.
+fn puts(file: &File<'_, '_>, callee: Id) -> bool {
+    let Some(last) = file.tree.last_name(callee) else { return false };
+    let into = match file.tree.kind(callee) {
+        Kind::Field { of, .. } => file.tree.last_name(*of),
+        _ => None,
+    };
+    words::any(last, BACK)
+        || into.is_some_and(|into| words::any(last, PUTS) && words::any(into, QUEUES))
 }
 
 fn leaves(file: &File<'_, '_>, block: Id) -> bool {
@@ -271,16 +374,31 @@ fn finding(
     let (one, other) = (tree.span(counter.at), tree.span(test));
     let random = back.due.is_some_and(|due| words::has(tree.source(due), &["rand", "jitter"]));
     let jitter = if random { Jitter::Random } else { Jitter::None };
-    let policy = Policy {
+    let lines = [one.line.min(other.line), one.end_line.max(other.end_line)];
+    let growth = growth(file, back.due, &counter.name);
+    let policy = policy(file, lines, attempts, (growth, jitter), back.at);
+    let sites = Sites { place: test, operation: back.at, failure: None, waits: Vec::new() };
+    Finding { policy, sites }
+}
+
+/// What is put back, as a policy.
+fn policy(
+    file: &File<'_, '_>,
+    [line, end_line]: [u32; 2],
+    attempts: Attempts,
+    (delay, jitter): (DelayKind, Jitter),
+    back: Id,
+) -> Policy {
+    Policy {
         implicit: false,
-        line: one.line.min(other.line),
-        end_line: one.end_line.max(other.end_line),
+        line,
+        end_line,
         language: file.language,
         by: By::HandRolled { shape: "put-back".to_owned() },
         kind: PolicyKind::Retry,
         attempts_total: Setting::derived(attempts),
         delay: Delay {
-            kind: Setting::derived(growth(file, back.due, &counter.name)),
+            kind: Setting::derived(delay),
             base_ms: None,
             factor: None,
             cap_ms: None,
@@ -294,14 +412,12 @@ fn finding(
         budget: None,
         breaker: false,
         pushback: false,
-        call: Some(Call { text: file.brief(back.at, 120), ..Call::default() }),
+        call: Some(Call { text: file.brief(back, 120), ..Call::default() }),
         scope: Scope::Production,
         confidence: Confidence::Medium,
         notes: vec!["what failed is put back, and taken again elsewhere".to_owned()],
         also: Vec::new(),
-    };
-    let sites = Sites { place: test, operation: back.at, failure: None, waits: Vec::new() };
-    Finding { policy, sites }
+    }
 }
 
 #[cfg(test)]

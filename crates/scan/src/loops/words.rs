@@ -10,7 +10,7 @@ mod waits;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-pub(super) use waits::{Sleep, schedules, sleep, timer};
+pub(super) use waits::{Sleep, schedules, sleep, timer, waits_by_its_arguments};
 
 pub(super) use outside::{
     asks_a_person, is_mistake, is_outside_error, is_prompt, leaves_the_process,

@@ -123,3 +123,12 @@ func n77(client *Client) error {
 	}
 	return nil
 }
+
+// Each takes another one from the channel.
+func drain(jobs <-chan Job, c *Client) {
+	for job := range jobs {
+		if err := c.Send(job); err != nil {
+			log.Println(err)
+		}
+	}
+}

@@ -264,3 +264,63 @@ def n84(client):
             break
         except BadCredentials as err:
             print(err)
+
+
+# Asks whether it has come about yet.
+def wait_for_job(self, job):
+    for _ in range(60):
+        answer = self.request(job)
+        if answer["state"] == "ready":
+            return answer
+        time.sleep(1)
+
+
+# Goes on with the next page as long as there is one.
+def all_pages(self, params):
+    while True:
+        answer = self.request(params)
+        self.rows.extend(answer.rows)
+        if not answer.next_page:
+            break
+        params.page += 1
+
+
+# Nobody takes it from there again.
+def work_once(self):
+    item = self.inbox.get()
+    try:
+        self.handle(item)
+    except Exception:
+        self.dead_letter_queue.put(item)
+
+
+# The next stage, after it went well.
+def stage(self):
+    item = self.hashes.get()
+    try:
+        self.hash(item)
+        self.upload_queue.put(item)
+    except Exception as error:
+        self.errors_queue.put(item)
+
+
+# Counts for a statistic only.
+def note(self, request, error):
+    retry_times = request.meta.get("retry_times", 0) + 1
+    if retry_times > 3:
+        self.alerts.add(request)
+    metrics.gauge("retry_times", retry_times)
+
+
+# Each round has another message, and too many bad ones end it.
+def drain(self):
+    failures = 0
+    while True:
+        message = self.inbox.fetch()
+        try:
+            self.handle(message)
+        except Exception:
+            failures += 1
+            if failures > 5:
+                raise
+            time.sleep(1)

@@ -117,3 +117,8 @@ async function madeAnew(api: Api, name: string, existing: Policy) {
     }
   }
 }
+
+// Each of them is made one after the other, and a failure ends it.
+function inTurn(jobs: Job[]) {
+  return jobs.reduce((p, job) => p.then(() => send(job)), Promise.resolve());
+}

@@ -278,3 +278,20 @@ func r75(r *Repo, h Handle, size int64) ([]Blob, error) {
 	}
 	return blobs, err
 }
+
+// expect by-channel: retry attempts=3 delay=constant base=1000
+func byChannel(c *Client) error {
+	for i := 0; i < 3; i++ {
+		errs := make(chan error, 1)
+		go func() { errs <- c.Send() }()
+		select {
+		case err := <-errs:
+			if err == nil {
+				return nil
+			}
+		case <-time.After(5 * time.Second):
+		}
+		time.Sleep(time.Second)
+	}
+	return errGivenUp
+}

@@ -369,3 +369,87 @@ def a_tag(client, name):
             return client.createTag(name)
         except ConnectionError:
             pass
+
+
+# expect waits-by-argument: retry attempts=infinite delay=constant base=600000 jitter=none
+def call_api(self, url):
+    while True:
+        response = self.client.request(url)
+        if response.status_code < 400:
+            return response.json()
+        if response.status_code == 429:
+            self.wait(seconds=600)
+            continue
+        raise Failed(response)
+
+
+# expect waits-for-an-event: retry attempts=4 delay=constant base=2000
+def deliver(self, item):
+    for attempt in range(4):
+        try:
+            return self.client.send(item)
+        except ConnectionError:
+            self.stop_event.wait(2)
+
+
+# expect told-by-content: retry attempts=5 delay=constant base=5000
+def load_page(self, url):
+    for _ in range(5):
+        answer = self.request(url)
+        if "Please wait" not in answer.content:
+            return answer
+        self.sleep(5.0)
+
+
+# expect told-by-a-key: retry attempts=3 delay=none
+def ask_model(self, question):
+    for _ in range(3):
+        answer = self.post(question)
+        if "error" not in answer:
+            return answer
+    return None
+
+
+# expect at-once-after-a-status: retry attempts=infinite delay=none
+def create(session, path, body):
+    while True:
+        answer = session.post(path, json=body)
+        if answer.status_code == 409 and "another operation" in answer.text:
+            continue
+        break
+    return answer
+
+
+# expect counted-in-its-notes: retry attempts=4 delay=dynamic
+def failed(self, request, error):
+    retry_times = request.meta.get("retry_times", 0) + 1
+    if retry_times <= 3:
+        self.scheduler.add(request.again(retry_times))
+
+
+# expect put-back-by-its-handler: retry attempts=infinite delay=none
+def work(self):
+    item = self.queue.get()
+    try:
+        self.handle(item)
+    except Exception:
+        log.exception("failed")
+        self.queue.put(item)
+
+
+# expect a-piece-of-a-stream: retry attempts=5 delay=exponential
+async def copy(body, file):
+    failed_reads = 0
+    while True:
+        try:
+            chunk = await body.read(65536)
+        except ConnectionError:
+            failed_reads += 1
+            if failed_reads >= 5:
+                raise
+            await asyncio.sleep(0.1 * 2**failed_reads)
+            body = await reopen(file.tell())
+            continue
+        if not chunk:
+            break
+        file.write(chunk)

@@ -101,3 +101,12 @@ client.interceptors.response.use(undefined, async (error) => {
   error.config.silent = true;
   return client(error.config);
 });
+
+// expect handed-on-with-its-count: retry attempts=6 delay=dynamic
+function onFailure(job: Job, error: Error) {
+  if (job.attempts < 5) {
+    queue.push({ ...job, attempts: job.attempts + 1 });
+  } else {
+    report(error);
+  }
+}

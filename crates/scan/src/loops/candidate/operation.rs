@@ -3,6 +3,7 @@
 use foldhash::{HashSet, HashSetExt as _};
 
 use super::MOST_GROUPS;
+use crate::language::Language;
 use crate::loops::file::File;
 use crate::loops::words;
 use crate::tree::{Id, Kind, LoopForm};
@@ -275,6 +276,15 @@ pub(super) fn observable(file: &File<'_, '_>, call: Id, within: Id, tests: &Hash
                 return true;
             }
             Kind::If { test, .. } if *test == inner => return true,
+            // Into a channel of Go: whoever takes it out sees it.
+            Kind::Other(all)
+                if file.language == Language::Go
+                    && value
+                    && matches!(all[..], [_, sent] if sent == inner)
+                    && tree.source(up).contains("<-") =>
+            {
+                return true;
+            }
             Kind::Match { of: Some(of), .. } if *of == inner => return true,
             Kind::Loop { form: LoopForm::While(test) | LoopForm::DoWhile(test), .. }
                 if *test == inner =>

@@ -30,6 +30,11 @@ impl<'s> Machine<'_, '_, 's> {
         {
             return self.until_found(*of, only.value);
         }
+        if let Kind::Field { of, name: "reduce" } = tree.kind(*callee)
+            && let Some(result) = self.folded(*of, args)?
+        {
+            return Ok(result);
+        }
         let path = tree.path(*callee).unwrap_or_else(|| vec!["", last]);
         if *new && last == "Promise" {
             return self.promise(args);
@@ -62,6 +67,17 @@ impl<'s> Machine<'_, '_, 's> {
         }
         if let Some(how) = sleep {
             self.sleeps(id, how, args)?;
+            return Ok(Value::Unknown);
+        }
+        // A function that is called where it is written: `go func() { … }()`.
+        if matches!(tree.kind(*callee), Kind::Function { .. })
+            && let Value::Function(function, frame) = self.eval(*callee)?
+        {
+            let values = self.values_of(args)?;
+            return self.invoke(function, values, frame);
+        }
+        if words::waits_by_its_arguments(&path, args.iter().map(|arg| arg.name)) {
+            self.sleeps(id, Sleep::Named, args)?;
             return Ok(Value::Unknown);
         }
         // A closure that a name holds.
@@ -345,6 +361,14 @@ impl<'s> Machine<'_, '_, 's> {
         let mut said: Option<Num> = None;
         if let Kind::Field { of, name } = tree.kind(callee) {
             let object = self.eval(*of)?;
+            // `answer.get("error")`, as `answer.error`.
+            if let ("get" | "Get" | "getString", Value::Outcome(Part::Whole | Part::Field, fail)) =
+                (*name, &object)
+                && let Some(Kind::Text(key)) = args.first().map(|arg| tree.kind(arg.value))
+                && words::about(key) == words::About::Error
+            {
+                return Ok(self.part_of(Part::Whole, *fail, key));
+            }
             if let Some(empty) = asks_whether_empty(name)
                 && let Some(errors) = self.errors_in(*of, &object)
             {

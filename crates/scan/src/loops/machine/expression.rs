@@ -16,6 +16,7 @@ impl<'s> Machine<'_, '_, 's> {
                     Value::Num(Num { low: -num.high, high: -num.low, ..num })
                 }))
             }
+            Op::Other if self.tree.source(id).starts_with("<-") => self.received(of),
             _ => self.eval(of),
         }
     }

@@ -524,6 +524,7 @@ impl<'s> Machine<'_, '_, 's> {
                     timer = Some(num);
                 }
             }
+            let answered = arm.patterns.iter().any(|p| self.holds_an_answer(*p));
             let stop = arm.patterns.iter().any(|p| words::is_stop(self.tree.source(*p)));
             let leaves = self.leaves(arm.body);
             let limit =
@@ -532,6 +533,7 @@ impl<'s> Machine<'_, '_, 's> {
                 self.trace.clock = Some(None);
             }
             let rank = match (timer.is_some(), leaves, arm.patterns.is_empty()) {
+                _ if answered => 6,
                 (true, false, _) => 5,
                 (_, _, true) => 4,
                 (false, false, _) if !stop => 3,

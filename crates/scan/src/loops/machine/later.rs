@@ -4,7 +4,7 @@ use super::super::value::{Num, Part, Truth, Value};
 use super::super::words::{self, Sleep};
 use super::{ENDLESS, Exit, Flow, Machine, Wait, seen};
 use crate::language::Language;
-use crate::tree::{Arg, Id, Kind};
+use crate::tree::{Arg, Entry, Id, Kind};
 
 impl<'s> Machine<'_, '_, 's> {
     /// `p.then(f)`, `p.catch(f)` and their kin.
@@ -81,6 +81,69 @@ impl<'s> Machine<'_, '_, 's> {
             }
         }
         Ok(Value::Null)
+    }
+
+    /// `Array(3).fill(0).reduce((p) => p.catch(() => call()), Promise.reject())`: each round gets
+    /// what the last one gave.
+    pub(super) fn folded(
+        &mut self,
+        of: Id,
+        args: &'_ [Arg<'s>],
+    ) -> Result<Option<Value>, Exit<'s>> {
+        let ([function, first], Some(count)) = (args, self.elements_made(of)?) else {
+            return Ok(None);
+        };
+        let Value::Function(target, frame) = self.eval(function.value)? else { return Ok(None) };
+        let rejected = match self.tree.kind(first.value) {
+            Kind::Call { callee, .. } => {
+                matches!(self.tree.path(*callee).as_deref(), Some(["Promise", "reject"]))
+            }
+            _ => false,
+        };
+        let mut value = if rejected { Value::Rejected } else { self.eval(first.value)? };
+        self.trace.counted = true;
+        for _ in 0..count.min(ENDLESS + 2) {
+            value = match self.invoke(target, vec![(None, value)], frame) {
+                Err(Exit::Throw) => Value::Rejected,
+                other => other?,
+            };
+        }
+        Ok(Some(value))
+    }
+
+    /// How many elements are made of nothing but a number: `Array(3).fill(0)`, `[...Array(3)]`,
+    /// `Array.from({ length: 3 })`.
+    fn elements_made(&mut self, of: Id) -> Result<Option<u32>, Exit<'s>> {
+        let tree = self.tree;
+        let number = match tree.kind(of) {
+            Kind::Call { callee, args, .. } => match (tree.kind(*callee), &args[..]) {
+                (Kind::Field { of, name: "fill" | "keys" | "map" }, _) => {
+                    return self.elements_made(*of);
+                }
+                (Kind::Name("Array"), [length]) => length.value,
+                (Kind::Field { name: "from", .. }, [shape, ..]) => match tree.kind(shape.value) {
+                    Kind::Record { entries, .. } => {
+                        let length = |entry: &&Entry<'_>| entry.key.as_deref() == Some("length");
+                        match entries.iter().find(length) {
+                            Some(entry) => entry.value,
+                            None => return Ok(None),
+                        }
+                    }
+                    _ => return self.elements_made(shape.value),
+                },
+                _ => return Ok(None),
+            },
+            Kind::List(all) | Kind::Other(all) => match all[..] {
+                [only] => return self.elements_made(only),
+                _ => return Ok(None),
+            },
+            Kind::Unary { of, .. } => return self.elements_made(*of),
+            _ => return Ok(None),
+        };
+        let value = self.eval(number)?;
+        let Some(count) = self.as_number(number, &value) else { return Ok(None) };
+        self.bounded_by(count);
+        Ok(Some(count.high.clamp(0.0, f64::from(ENDLESS)) as u32))
     }
 
     /// `new Promise((resolve, reject) => …)`.

@@ -55,8 +55,14 @@ impl<'s> Machine<'_, '_, 's> {
                 {
                     return Ok(self.server_value(id));
                 }
-                Ok(match list {
-                    Value::Outcome(_, fail) => Value::Outcome(Part::Field, fail),
+                Ok(match (list, &index) {
+                    // `answer["error"]`, as `answer.error`.
+                    (Value::Outcome(Part::Whole | Part::Field, fail), Value::Text(key))
+                        if words::about(key) == words::About::Error =>
+                    {
+                        self.part_of(Part::Whole, fail, key)
+                    }
+                    (Value::Outcome(_, fail), _) => Value::Outcome(Part::Field, fail),
                     _ => Value::Unknown,
                 })
             }
@@ -468,5 +474,15 @@ impl<'s> Machine<'_, '_, 's> {
 
 /// Whether a text names the header with the server's wish.
 pub(super) fn is_retry_after(text: &str) -> bool {
-    words::has(text, &["retry-after", "retry_after", "retryafter", "x-ratelimit-reset"])
+    words::has(
+        text,
+        &[
+            "retry-after",
+            "retry_after",
+            "retryafter",
+            "ratelimit-reset",
+            "rate-limit-reset",
+            "rl-reset",
+        ],
+    )
 }

@@ -284,6 +284,14 @@ impl<'s> Machine<'_, '_, 's> {
                 }
                 yes(*other == Value::Bool(!fail))
             }
+            // `"error" in answer`: there is one only after a failure.
+            Part::Whole | Part::Field
+                if matches!(op, Op::In | Op::NotIn)
+                    && matches!(other, Value::Text(key) if words::about(key) == words::About::Error) =>
+            {
+                self.notice(seen::ERROR);
+                Truth::of(fail == (op == Op::In))
+            }
             Part::Error | Part::Doubt => {
                 if part == Part::Error {
                     self.notice(seen::ERROR);

@@ -75,6 +75,41 @@ pub(in crate::loops) fn sleep(language: Language, path: &[&str], last: &str) -> 
     Some(found)
 }
 
+/// What is set when somebody wants it to stop: waiting for that with a limit is a pause.
+const EVENTS: &[&str] = &[
+    "stop",
+    "stopped",
+    "stopping",
+    "event",
+    "shutdown",
+    "exit",
+    "exiting",
+    "quit",
+    "closed",
+    "closing",
+    "cancel",
+    "cancelled",
+    "done",
+    "finish",
+    "finished",
+    "interrupt",
+    "wakeup",
+    "terminate",
+];
+/// Names of arguments that say how long a call waits.
+const HOW_LONG: &[&str] = &["seconds", "secs", "ms", "millis", "until", "delay", "duration"];
+
+/// Whether `wait` waits for time to pass, as far as what it is given tells: `wait(seconds=60)`,
+/// `self.stop_event.wait(5)`. Without such an argument it waits for something that runs.
+pub(in crate::loops) fn waits_by_its_arguments<'s>(
+    path: &[&str],
+    mut names: impl ExactSizeIterator<Item = Option<&'s str>>,
+) -> bool {
+    let Some((&("wait" | "Wait" | "WaitOne"), before)) = path.split_last() else { return false };
+    let event = before.last().is_some_and(|of| any(of, EVENTS));
+    event && names.len() > 0 || names.any(|name| name.is_some_and(|name| any(name, HOW_LONG)))
+}
+
 /// Calls that make a timer.
 pub(in crate::loops) fn timer(path: &[&str]) -> bool {
     match path {
@@ -104,4 +139,22 @@ pub(in crate::loops) fn schedules(last: &str) -> bool {
             | "defer_later"
             | "after_idle"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_is_given_tells_whether_wait_is_a_pause() {
+        let waits = |path: &[&str], names: &[Option<&str>]| {
+            waits_by_its_arguments(path, names.iter().copied())
+        };
+        assert!(waits(&["self", "wait"], &[Some("seconds")]));
+        assert!(waits(&["self", "extractor", "wait"], &[Some("until")]));
+        assert!(waits(&["self", "stop_event", "wait"], &[None]));
+        assert!(!waits(&["self", "stop_event", "wait"], &[]));
+        assert!(!waits(&["process", "wait"], &[Some("timeout")]));
+        assert!(!waits(&["self", "waiter"], &[Some("seconds")]));
+    }
 }

@@ -1,0 +1,106 @@
+//! Failures that only the content of an answer tells: a page that says "please wait", an empty
+//! list of results, a message without its part.
+//!
+//! The same form asks whether something has come about yet, which is no failure. What tells them
+//! apart: a request is made, and what is looked at is no state that something passes through.
+
+use super::Context;
+use crate::loops::file::File;
+use crate::loops::machine::Trace;
+use crate::loops::words;
+use crate::tree::{Id, Kind, LoopForm};
+
+/// States that something passes through by itself.
+const STATES: &[&str] = &[
+    "status",
+    "state",
+    "ready",
+    "pending",
+    "complete",
+    "completed",
+    "running",
+    "finished",
+    "progress",
+    "done",
+    "available",
+    "processing",
+    "processed",
+    "phase",
+    "exists",
+    "exist",
+    "alive",
+    "healthy",
+    "active",
+    "started",
+    "stopped",
+    "synced",
+    "height",
+    "confirmed",
+    "confirmations",
+    "queued",
+    "condition",
+    "next",
+    "more",
+    "cursor",
+    "page",
+    "offset",
+    "count",
+    "remaining",
+];
+
+/// Verbs by which an answer is asked for anew.
+const ASKS: &[&str] = &[
+    "request",
+    "fetch",
+    "post",
+    "send",
+    "download",
+    "upload",
+    "query",
+    "search",
+    "scrape",
+    "publish",
+    "submit",
+    "ask",
+    "generate",
+    "chat",
+    "invoke",
+    "completion",
+    "complete",
+    "crawl",
+    "translate",
+    "rpc",
+    "login",
+    "solve",
+    "predict",
+    "prompt",
+];
+
+/// Whether what lets a loop go is something in an answer that was no good: a request is made, and
+/// again, a few times or because the code says so; or attempts are counted.
+pub(super) fn decides(
+    file: &File<'_, '_>,
+    context: &Context,
+    trace: &Trace,
+    endless: bool,
+) -> bool {
+    let waits = trace.waits.iter().any(|wait| wait.after > 0);
+    let asks = words::any(&context.last, ASKS) && (context.named() || waits && !endless);
+    let counts = context.named() && waits && trace.counted && !endless;
+    (asks || counts)
+        && !trace.about.is_empty()
+        && !trace.about.iter().any(|id| {
+            let test = file.tree.source(test_of(file, *id));
+            words::any(test, STATES)
+        })
+}
+
+/// The question of a decision.
+fn test_of(file: &File<'_, '_>, id: Id) -> Id {
+    match file.tree.kind(id) {
+        Kind::If { test, .. } => *test,
+        Kind::Loop { form: LoopForm::While(test) | LoopForm::DoWhile(test), .. } => *test,
+        Kind::Loop { form: LoopForm::Counted { test: Some(test), .. }, .. } => *test,
+        _ => id,
+    }
+}
