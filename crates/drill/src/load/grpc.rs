@@ -177,7 +177,7 @@ fn unknown(
     if depth > DEPTH || of.full_name().starts_with("google.protobuf.") {
         return None;
     }
-    let found = value.as_object()?.iter().find_map(|(name, value)| {
+    value.as_object()?.iter().find_map(|(name, value)| {
         let field = of.get_field_by_json_name(name).or_else(|| of.get_field_by_name(name));
         match field {
             Some(field) => within(value, &field, depth + 1),
@@ -185,8 +185,7 @@ fn unknown(
             None if name.starts_with('[') => None,
             None => Some((name.clone(), of.clone())),
         }
-    });
-    found
+    })
 }
 
 fn within(

@@ -85,11 +85,7 @@ pub fn conclude(
         .collect();
     let points: Vec<(f64, f64)> = priced.iter().map(|p| (p.gained, p.judged.mean)).collect();
     for (setting, dominator) in priced.iter_mut().zip(dominators(&points)) {
-        setting.dominated_by = dominator;
-    }
-    for i in 0..priced.len() {
-        let by = priced[i].dominated_by;
-        priced[i].dominated_by = by.and_then(|i| measured_place(measured, i));
+        setting.dominated_by = dominator.and_then(|i| measured_place(measured, i));
     }
     let recommended = recommended(settings, &priced, most);
     Judged { settings: priced, recommended }
