@@ -127,7 +127,7 @@ fn amount(value: f64) -> String {
         v if v >= 1000.0 => {
             format!("{}{}", if value < 0.0 { "-" } else { "" }, thousands(v.round() as u64))
         }
-        v if v >= 1.0 || v < 5e-7 => format!("{:.2}", value + 0.0),
+        v if !(5e-7..1.0).contains(&v) => format!("{:.2}", value + 0.0),
         _ => format!("{value:.4}"),
     }
 }
