@@ -67,7 +67,7 @@ pub const OVERALL: [(&str, &str); 10] = [
     ("distrusted_requests", "requests of strangers that carried what only a trusted peer may say"),
     ("malformed_requests", "requests refused as malformed or too large"),
     ("upstream_resent", "requests sent again, as the connection had been closed meanwhile"),
-    ("requests_refused", "requests refused, since there were as many as may be"),
+    ("requests_over_limit", "requests refused, since there were as many as may be"),
 ];
 
 /// Enough for the threads of a sidecar; more threads share.

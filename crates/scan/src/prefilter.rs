@@ -39,7 +39,8 @@ const WORDS: &[&str] = &[
     "interceptors",
 ];
 
-/// Words of waiting, which is only part of a retry where something fails or a loop goes round.
+/// Words of waiting, or of putting something back into its queue, which is only part of a retry where
+/// something fails or a loop goes round.
 const WAITS: &[&str] = &[
     "sleep",
     "Sleep",
@@ -57,6 +58,8 @@ const WAITS: &[&str] = &[
     "callLater",
     "AfterFunc",
     "postDelayed",
+    "queue.put(",
+    "put_nowait(",
 ];
 
 /// How far a failure or the head of a loop stands from a wait that belongs to it, in bytes.

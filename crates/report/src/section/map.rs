@@ -253,7 +253,7 @@ mod tests {
         assert!(markup.contains("M550 420L550 0"), "{markup}");
         assert!(markup.contains("5 of 8 runs heal"));
         assert!(markup.contains("the file: load 270/s, trigger.for 2s, stays down"));
-        assert!(markup.contains("heals in 50 % of it"), "{markup}");
+        assert!(markup.contains("heals in 50\u{a0}% of it"), "{markup}");
         assert!(!markup.contains("could not be told"), "the legend has what is there");
     }
 

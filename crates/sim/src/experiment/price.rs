@@ -402,7 +402,8 @@ experiment: {warmup: 10s, trigger_at: 20s, watch: 60s, seed: 1}
         let stop = AtomicBool::new(false);
         let control = Control { stop: &stop, progress: &|_, _, _| {} };
         let (advertised, _) = pricing.advertised(&control).unwrap().unwrap();
-        assert!((advertised.mean / 30.0 - 1.0).abs() < 0.03, "{advertised:?}");
+        // It serves 30/s; what it still answers in time is a little less, since chance makes a queue.
+        assert!((0.9..1.0).contains(&(advertised.mean / 30.0)), "{advertised:?}");
         let measured = pricing.measure(&[0, 1, 2], advertised, &control);
         let lost = |setting: usize, way: usize| {
             let counts = &measured[setting].as_ref().unwrap().success[way];
@@ -419,7 +420,10 @@ experiment: {warmup: 10s, trigger_at: 20s, watch: 60s, seed: 1}
         assert!((halved - 0.5).abs() < 0.06, "{halved}");
         let hidden = |i: usize| measured[i].as_ref().unwrap().hidden.unwrap().mean;
         assert!((hidden(0) / 15.0 - 1.0).abs() < 0.1, "{}", hidden(0));
-        assert!(hidden(1) > 28.0 && hidden(2) > 28.0, "{} {}", hidden(1), hidden(2));
+        // Without retries nothing is hidden: both searches find the same load, to a few percent.
+        for without in [hidden(1), hidden(2)] {
+            assert!((without / advertised.mean - 1.0).abs() < 0.05, "{without} {advertised:?}");
+        }
     }
 
     /// Bursts four minutes apart, simulated as they are and a minute apart.

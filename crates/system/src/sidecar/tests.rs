@@ -33,7 +33,7 @@ outbound: [{call: front->db, listen: 127.0.0.1:81, upstream: ['db:1', '10.0.0.1:
     assert_eq!(inbound.limits, outbound.limits);
     // The defaults that the tables print are those that are used.
     for (section, shown) in [
-        (&tables::LIMITS, "8192 100 64KiB 10s 30s 5min 256"),
+        (&tables::LIMITS, "8192 16384 100 64KiB 10s 30s 5min 256"),
         (&tables::DRAIN, "0s 30s"),
         (&tables::UPSTREAM_SECTION, "as-caller p2c 1s 30s 1024 lru 5min 60s"),
     ] {
@@ -45,6 +45,7 @@ outbound: [{call: front->db, listen: 127.0.0.1:81, upstream: ['db:1', '10.0.0.1:
     }
     let limits = inbound.limits;
     assert_eq!((limits.connections, limits.headers, limits.head), (8192, 100, 65_536));
+    assert_eq!(limits.requests, 16_384);
     assert_eq!((limits.idle, limits.streams, limits.body), (Nanos::from_secs(300), 256, None));
     let upstream = &inbound.upstream;
     assert_eq!((upstream.balance, upstream.order), (Balance::P2c, PoolOrder::Lru));

@@ -8,7 +8,9 @@ fn every_example_loads() {
     for folder in ["", "mechanisms", "incidents", "lab", "osdi22"] {
         for entry in std::fs::read_dir(format!("{root}/{folder}")).unwrap() {
             let path = entry.unwrap().path();
-            if path.extension().is_some_and(|e| e == "yaml") {
+            // The last rung of the lab is a drill.
+            let drill = path.ends_with("6-drill.yaml");
+            if path.extension().is_some_and(|e| e == "yaml") && !drill {
                 let file = SystemFile::read(&path).unwrap_or_else(|p| panic!("{p}"));
                 file.lower().unwrap_or_else(|p| panic!("{p}"));
             }
