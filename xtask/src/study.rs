@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     #[arg(value_enum)]
     only: Vec<Study>,
     /// Requests of one replication behind each figure of success
-    #[arg(long, default_value_t = 40_000)]
+    #[arg(long, default_value_t = 20_000)]
     requests: u64,
 }
 

@@ -138,7 +138,7 @@ fn plane(result: &Value, bursty: bool) -> Chart {
         },
         family("share of live calls: envoy, ratio, failsafe", 0, &["envoy", "ratio", "failsafe"]),
         family(
-            "share of requests: finagle, tower, linkerd, deposit, google",
+            "share of requests: finagle, tower, google",
             3,
             &["finagle", "tower", "linkerd", "deposit", "google"],
         ),
