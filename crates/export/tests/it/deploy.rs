@@ -203,7 +203,7 @@ fn kubectl_renders_every_base() {
         }
         seen.push(name);
     }
-    assert_eq!(seen, ["envoy-gateway", "istio", "observe", "observe/grafana", "proxy"]);
+    assert_eq!(seen, ["envoy-gateway", "istio", "observe", "observe/grafana", "price", "proxy"]);
     // A mistake is seen.
     let broken = folder("kustomize");
     let base = text("istio/kustomization.yaml");
