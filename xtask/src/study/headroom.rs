@@ -117,6 +117,11 @@ fn remedies(result: &Value) -> String {
     out
 }
 
+/// A name without its explanation.
+fn short(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(name, _)| name)
+}
+
 fn drawing(result: &Value, name: &str) -> String {
     let cost = &result["cost"];
     let bar = |name: &str, value: Option<f64>, colour| {
@@ -137,7 +142,10 @@ fn drawing(result: &Value, name: &str) -> String {
     .collect();
     all.extend(
         list(result, "remedies")
-            .filter_map(|r| bar(text(r, "name"), number(&r["cost"], "per_hour"), COLOURS[0])),
+            // What comes behind a colon explains, and has no room here.
+            .filter_map(|r| {
+                bar(short(text(r, "name")), number(&r["cost"], "per_hour"), COLOURS[0])
+            }),
     );
     bars(&format!("{name}: what it costs to be stable"), &format!("USD per hour, at {COST}"), &all)
 }
