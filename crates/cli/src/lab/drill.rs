@@ -27,34 +27,19 @@ const DOWN: f64 = 0.5;
 /// What it says of how long it takes, in seconds.
 const ABOUT_S: u64 = 45;
 
-/// A folder that goes when it is done with.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("damper-lab-{}", std::process::id()));
-        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 pub(crate) fn drill(stage: &Stage<'_>) -> anyhow::Result<Seen> {
-    let folder = Folder::new()?;
-    let plan = folder.0.join("6-drill.yaml");
+    // Nobody else's: whoever could write the plan would have their commands run.
+    let folder = tempfile::Builder::new().prefix("damper-lab-").tempdir();
+    let folder = folder.context("there is no folder for a drill")?;
+    let plan = folder.path().join("6-drill.yaml");
     let write = |path: &PathBuf, text| {
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
     write(&plan, stage.text)?;
-    write(&folder.0.join(SYSTEM.0), SYSTEM.1)?;
+    write(&folder.path().join(SYSTEM.0), SYSTEM.1)?;
     let program = std::env::current_exe().context("this program cannot be found")?;
     let mut command = Command::new(program);
-    command.arg("drill").arg(&plan).arg("--keep-in").arg(folder.0.join("kept"));
+    command.arg("drill").arg(&plan).arg("--keep-in").arg(folder.path().join("kept"));
     command.args(["--json", "--quiet", "--no-history", "--no-prediction"]);
     (stage.progress)("a drill on real processes, about 45 s", 0, ABOUT_S);
     let ran = command.stdin(Stdio::null()).stderr(Stdio::piped()).output();
