@@ -159,14 +159,16 @@ fn span(text: &str, range: &str) -> anyhow::Result<(f64, f64, String)> {
     let (from, to) = range.split_once("..").with_context(wrong)?;
     let ((low, unit_low), (high, unit_high)) = (quantity(from.trim()), quantity(to.trim()));
     let (Some(low), Some(high)) = (low, high) else { bail!(wrong()) };
+    // The units come first: `100ms..4s` goes upwards, and its numbers do not.
+    let unit = match (unit_low, unit_high) {
+        (a, b) if a.is_empty() || a == b => b,
+        (a, "") => a,
+        (a, b) => bail!("`{text}`: both ends in one unit, not `{a}` and `{b}`"),
+    };
     if high <= low {
         bail!("`{text}`: TO must be above FROM");
     }
-    match (unit_low, unit_high) {
-        (a, b) if a.is_empty() || a == b => Ok((low, high, b.to_owned())),
-        (a, "") => Ok((low, high, a.to_owned())),
-        (a, b) => bail!("`{text}`: both ends in one unit, not `{a}` and `{b}`"),
-    }
+    Ok((low, high, unit.to_owned()))
 }
 
 /// The range where none is given.
