@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 pub(crate) mod check;
 pub(crate) mod controls;
+pub(crate) mod csv;
 pub(crate) mod diff;
 pub(crate) mod drill;
 pub(crate) mod emulate;
@@ -65,11 +66,32 @@ impl Loaded {
     }
 }
 
+/// Writes a file that was asked for.
+pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Tells texts apart: FNV-1a, 64 bits. Nobody is kept from deceiving themselves.
+pub(crate) fn fingerprint(text: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
 /// Writes an HTML report, if one was asked for, and says where it is.
 pub(crate) fn write_html(path: Option<&Path>, html: impl FnOnce() -> String) -> anyhow::Result<()> {
     if let Some(path) = path {
-        fs::write(path, html()).with_context(|| format!("cannot write {}", path.display()))?;
+        write(path, &html())?;
         print::note(&format!("report: {}", path.display()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn fingerprints_by_hand() {
+        // FNV-1a's own test vectors.
+        assert_eq!(super::fingerprint(""), "cbf29ce484222325");
+        assert_eq!(super::fingerprint("a"), "af63dc4c8601ec8c");
+    }
 }

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 use crate::args::{DrillArgs, DrillPart, DrilledArgs};
 use crate::progress::Progress;
-use crate::{exit, print};
+use crate::{command, exit, print};
 use people::Terminal;
 
 /// A runtime of one thread: what is measured must not wait for another thread's turn.
@@ -341,12 +341,7 @@ impl With<'_> {
     /// Tells plans apart: of all that the plan and its system file say, with what the command line
     /// changes.
     fn digest(&self) -> String {
-        let said = format!("{:?}\n{:?}", self.drill, self.system);
-        // FNV-1a, 64 bits: nobody is kept from deceiving themselves.
-        let hash = said.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        format!("{hash:016x}")
+        command::fingerprint(&format!("{:?}\n{:?}", self.drill, self.system))
     }
 }
 

@@ -4,14 +4,14 @@ mod axis;
 mod rare;
 
 use std::fmt::Write as _;
-use std::fs;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use damper_sim::{Control, MapOptions, map};
 use damper_system::{Problems, System};
 
 use crate::args::MapArgs;
 use crate::command::Loaded;
+use crate::command::csv::quoted;
 use crate::{command, convert, exit, interrupt, print, progress::Progress, words};
 use axis::Axis;
 
@@ -55,8 +55,7 @@ pub(crate) fn run(args: &MapArgs) -> anyhow::Result<u8> {
         print::map(&result);
     }
     if let Some(path) = &args.csv {
-        fs::write(path, csv(&result))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        command::write(path, &csv(&result))?;
         print::note(&format!("points: {}", path.display()));
     }
     command::write_html(args.html.as_deref(), || damper_report::map_html(&result))?;
@@ -95,12 +94,4 @@ fn csv(map: &damper_report::result::Map) -> String {
         );
     }
     text
-}
-
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }

@@ -3,9 +3,6 @@
 mod csv;
 mod part;
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context as _, bail};
 use damper_report::result::Origin;
 use damper_report::result::price::{
@@ -42,7 +39,7 @@ pub(crate) fn run(args: &PriceArgs) -> anyhow::Result<u8> {
         print::price(&result);
     }
     if let Some(path) = &args.csv {
-        write(path, &csv::of(&result))?;
+        command::write(path, &csv::of(&result))?;
     }
     command::write_html(args.output.html.as_deref(), || damper_report::price_html(&result))?;
     Ok(if answer.partial { exit::INTERRUPTED } else { exit::OK })
@@ -66,7 +63,7 @@ fn ask(args: &PriceArgs) -> anyhow::Result<Option<Answer>> {
     let origin = convert::origin(&loaded.system, &from.file, &from.set, notes);
     let trigger = loaded.system.experiment.trigger.and_then(|t| loaded.system.triggers.get(t));
     let trigger = trigger.map_or_else(String::new, |t| words::trigger(&loaded.system, t));
-    let fingerprint = part::fingerprint(&format!("{:?}", loaded.system));
+    let fingerprint = command::fingerprint(&format!("{:?}", loaded.system));
     let mut question = question(&pricing, &options, origin, trigger, fingerprint);
     (question.judged_at, question.most_lost) = (Exact(at), Exact(args.most / 100.0));
 
@@ -102,7 +99,7 @@ fn ask(args: &PriceArgs) -> anyhow::Result<Option<Answer>> {
             path.display()
         );
     }
-    write(path, &(serde_json::to_string_pretty(&part::written(&answer, shard))? + "\n"))?;
+    command::write(path, &(serde_json::to_string_pretty(&part::written(&answer, shard))? + "\n"))?;
     print::note(&format!(
         "part {} of {}: {} of {}, {}",
         shard[0],
@@ -245,8 +242,4 @@ fn result(answer: &Answer) -> Price {
         simulated_requests: answer.requests + measured.map(|m| m.requests).sum::<u64>(),
         origin: q.origin.clone(),
     }
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use damper_report::result::price::Price;
 
+use crate::command::csv::quoted;
+
 /// One row for a setting and a kind of errors.
 pub(super) fn of(result: &Price) -> String {
     let mut out = String::from(
@@ -33,25 +35,4 @@ pub(super) fn of(result: &Price) -> String {
         }
     }
     out
-}
-
-/// Quoted where it has to be (RFC 4180).
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cells_are_quoted_where_they_have_to_be() {
-        assert_eq!(quoted("envoy"), "envoy");
-        assert_eq!(quoted("{kind: envoy, percent: 5%}"), "\"{kind: envoy, percent: 5%}\"");
-        assert_eq!(quoted("a \"b\""), "\"a \"\"b\"\"\"");
-    }
 }

@@ -26,12 +26,6 @@ pub(super) fn shard(text: &str) -> anyhow::Result<[u32; 2]> {
     }
 }
 
-/// A number for a text: FNV-1a.
-pub(super) fn fingerprint(text: &str) -> String {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
-}
-
 pub(super) fn written(answer: &Answer, shard: [u32; 2]) -> PricePart {
     let exact = |[a, b, c]: [f64; 3]| [Exact(a), Exact(b), Exact(c)];
     let measured = answer.measured.iter().enumerate();
@@ -152,12 +146,5 @@ mod tests {
         for text in ["0/0", "1", "a/b", "-1/2", "1/2/3", ""] {
             assert!(wrong(text).contains("such as 0/4"), "{text}");
         }
-    }
-
-    #[test]
-    fn fingerprints_by_hand() {
-        // FNV-1a's own test vectors.
-        assert_eq!(fingerprint(""), "cbf29ce484222325");
-        assert_eq!(fingerprint("a"), "af63dc4c8601ec8c");
     }
 }
