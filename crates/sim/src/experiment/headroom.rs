@@ -147,7 +147,7 @@ pub fn headroom(
     control: &Control<'_>,
 ) -> Result<Headroom, HeadroomError> {
     let mut notes = Vec::new();
-    let system = constant_load(system, &mut notes);
+    let system = constant_load(system, "headroom", &mut notes);
     let probe = Probe::new(&system)?;
     let mut result = Headroom {
         advertised: None,
@@ -178,13 +178,14 @@ pub fn headroom(
     Ok(result)
 }
 
-/// A load that varies has no single headroom: its mean takes its place.
-pub(super) fn constant_load(system: &System, notes: &mut Vec<String>) -> System {
+/// A load that varies has no single headroom, nor one rate of anything: its mean takes its place, and
+/// a note says who took it.
+pub(super) fn constant_load(system: &System, who: &str, notes: &mut Vec<String>) -> System {
     let mut system = system.clone();
     for (load, class) in system.load.iter_mut().zip(&system.classes) {
         if !matches!(load, Load::Constant(_)) {
             notes.push(format!(
-                "the load of `{class}` varies over time; headroom takes its mean, {:.4}/s",
+                "the load of `{class}` varies over time; {who} takes its mean, {:.4}/s",
                 load.mean()
             ));
             *load = Load::Constant(load.mean());
@@ -284,7 +285,7 @@ impl Base<'_> {
         let mut file = self.file.clone();
         let applied = set.iter().all(|s| file.set(s).is_ok());
         let system = applied.then(|| file.lower().ok()).flatten()?;
-        let probe = Probe::new(&constant_load(&system, &mut Vec::new())).ok()?;
+        let probe = Probe::new(&constant_load(&system, "headroom", &mut Vec::new())).ok()?;
         let quiet = Control { stop: control.stop, progress: &|_, _, _| {} };
         // Most changes leave the advertised capacity alone, and to see that takes one run.
         let advertised =

@@ -159,7 +159,7 @@ impl Pricing {
         options: &PriceOptions,
     ) -> Result<Self, PriceError> {
         let mut notes = Vec::new();
-        let base = constant_load(system, &mut notes);
+        let base = constant_load(system, "headroom", &mut notes);
         Probe::new(&base)?;
         let edges = retrying(system);
         if edges.is_empty() {
@@ -186,7 +186,7 @@ impl Pricing {
             }
             let mut lowered = changed.lower().map_err(|p| failed(&p))?;
             lowered.experiment = system.experiment.clone();
-            systems.push(constant_load(&lowered, &mut Vec::new()));
+            systems.push(constant_load(&lowered, "headroom", &mut Vec::new()));
             sets.push(set);
         }
         let options = PriceOptions { replications: options.replications.max(2), ..options.clone() };

@@ -25,11 +25,12 @@ mod window;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use damper_control::Nanos;
-use damper_system::model::{Load, System};
+use damper_system::model::System;
 use rayon::prelude::*;
 
 use crate::checkpoint::Look;
 use crate::experiment::Control;
+use crate::experiment::headroom::constant_load;
 use crate::plan::Plan;
 use crate::rng::derived;
 use crate::run::Conditions;
@@ -126,16 +127,7 @@ pub fn rare(
         return Err("the load is zero: give `load:` a rate, e.g. `100/s`");
     }
     let mut notes = Vec::new();
-    let mut system = system.clone();
-    for (load, class) in system.load.iter_mut().zip(&system.classes) {
-        if !matches!(load, Load::Constant(_)) {
-            let mean = load.mean();
-            notes.push(format!(
-                "the load of `{class}` varies over time; its mean is taken, {mean:.4}/s"
-            ));
-            *load = Load::Constant(mean);
-        }
-    }
+    let system = constant_load(system, "splitting", &mut notes);
     let plan = Plan::new(&system);
     let usual = Conditions::of(&plan);
     let conditions = Conditions {
