@@ -14,6 +14,7 @@ mod fuzz;
 mod harness;
 mod live;
 mod npm;
+mod plot;
 mod process;
 mod rules;
 mod score;

@@ -1,4 +1,4 @@
-//! Plots of the studies as SVG files, readable on light and dark pages.
+//! Plots of the studies and of live runs as SVG files, readable on light and dark pages.
 
 use std::fmt::Write as _;
 
@@ -11,41 +11,57 @@ const AXIS: f64 = 44.0;
 const LEGEND_LINE: f64 = 17.0;
 
 /// Colours that differ in brightness, too.
-pub(super) const COLOURS: [&str; 6] =
+pub(crate) const COLOURS: [&str; 6] =
     ["#1f6fb4", "#c4541a", "#5b3a9e", "#11735a", "#8f3a62", "#6b7680"];
 
 /// What a series is drawn as.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Mark {
+pub(crate) enum Mark {
     Line,
     Dashed,
     /// A line that steps, horizontally first.
     Stairs,
+    /// Dots, with their intervals where there are any.
     Dot,
+    Cross,
     /// A large ring with its name beside it, and not in the legend.
     Ring,
 }
 
-pub(super) struct Series {
-    pub(super) name: String,
-    pub(super) colour: &'static str,
-    pub(super) mark: Mark,
-    pub(super) points: Vec<(f64, f64)>,
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) colour: &'static str,
+    pub(crate) mark: Mark,
+    pub(crate) points: Vec<(f64, f64)>,
+    /// Half of the interval of each point; none: there are no intervals.
+    pub(crate) halves: Vec<f64>,
+}
+
+impl Series {
+    /// Without intervals.
+    pub(crate) fn new(
+        name: impl Into<String>,
+        colour: &'static str,
+        mark: Mark,
+        points: Vec<(f64, f64)>,
+    ) -> Self {
+        Self { name: name.into(), colour, mark, points, halves: Vec::new() }
+    }
 }
 
 /// One axis.
-pub(super) struct Axis {
-    pub(super) name: String,
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) ticks: Vec<f64>,
-    pub(super) log: bool,
-    pub(super) print: fn(f64) -> String,
+pub(crate) struct Axis {
+    pub(crate) name: String,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) ticks: Vec<f64>,
+    pub(crate) log: bool,
+    pub(crate) print: fn(f64) -> String,
 }
 
 impl Axis {
     /// From zero to a round number above `high`.
-    pub(super) fn from_zero(name: &str, high: f64, print: fn(f64) -> String) -> Self {
+    pub(crate) fn from_zero(name: &str, high: f64, print: fn(f64) -> String) -> Self {
         let step = nice(high / 5.0);
         let steps = (high / step).ceil().max(1.0) as u32;
         let ticks: Vec<f64> = (0..=steps).map(|i| f64::from(i) * step).collect();
@@ -73,15 +89,15 @@ fn nice(wish: f64) -> f64 {
     [1.0, 2.0, 5.0].into_iter().find(|n| digit <= n * 1.000_001).unwrap_or(10.0) * power
 }
 
-pub(super) struct Chart {
-    pub(super) title: String,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) series: Vec<Series>,
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) series: Vec<Series>,
 }
 
 impl Chart {
-    pub(super) fn draw(&self) -> String {
+    pub(crate) fn draw(&self) -> String {
         let named: Vec<&Series> =
             self.series.iter().filter(|s| s.mark != Mark::Ring && !s.name.is_empty()).collect();
         let lines = named.len().div_ceil(2) as f64;
@@ -133,7 +149,7 @@ impl Chart {
                 Mark::Line | Mark::Dashed | Mark::Stairs => vec![(at, line), (at + 22.0, line)],
                 _ => vec![(at + 11.0, line)],
             };
-            let sample = Series { name: String::new(), points, ..**series };
+            let sample = Series::new("", series.colour, series.mark, points);
             mark(&mut svg, &sample, &|x| x, &|y| y);
             let _ = writeln!(
                 svg,
@@ -185,9 +201,30 @@ fn mark(svg: &mut String, series: &Series, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f6
             );
             return;
         }
+        Mark::Cross => {
+            for (cx, cy) in corners {
+                let _ = writeln!(
+                    svg,
+                    "<path d=\"M{:.1} {:.1}l8 8m0 -8l-8 8\" stroke=\"{colour}\" stroke-width=\"1.4\" fill=\"none\"/>",
+                    cx - 4.0,
+                    cy - 4.0
+                );
+            }
+            return;
+        }
         Mark::Dot => (3.4, format!("fill=\"{colour}\" fill-opacity=\"0.8\"")),
         Mark::Ring => (7.0, format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\"")),
     };
+    let intervals = series.points.iter().zip(&series.halves).filter(|(_, half)| half.is_finite());
+    for ((at, value), half) in intervals {
+        let _ = writeln!(
+            svg,
+            "<line x1=\"{0:.1}\" y1=\"{1:.1}\" x2=\"{0:.1}\" y2=\"{2:.1}\" stroke=\"{colour}\"/>",
+            x(*at),
+            y(value + half),
+            y(value - half)
+        );
+    }
     for (cx, cy) in corners {
         let _ = writeln!(svg, "<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"{radius}\" {style}/>");
     }
@@ -218,15 +255,15 @@ fn labels(svg: &mut String, series: &[Series], x: &dyn Fn(f64) -> f64, y: &dyn F
 }
 
 /// A bar with its name and what it says.
-pub(super) struct Bar {
-    pub(super) name: String,
-    pub(super) value: f64,
-    pub(super) says: String,
-    pub(super) colour: &'static str,
+pub(crate) struct Bar {
+    pub(crate) name: String,
+    pub(crate) value: f64,
+    pub(crate) says: String,
+    pub(crate) colour: &'static str,
 }
 
 /// Horizontal bars from zero.
-pub(super) fn bars(title: &str, aside: &str, bars: &[Bar]) -> String {
+pub(crate) fn bars(title: &str, aside: &str, bars: &[Bar]) -> String {
     const NAMES: f64 = 290.0;
     let height = TOP + bars.len() as f64 * 24.0 + 12.0;
     let mut svg = open(height, title, aside);
@@ -251,4 +288,30 @@ pub(super) fn bars(title: &str, aside: &str, bars: &[Bar]) -> String {
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_drawn_where_there_are_any() {
+        let print = |value: f64| format!("{value:.0}");
+        let axis = |name| Axis::from_zero(name, 10.0, print);
+        let dots = Series::new("dots", COLOURS[0], Mark::Dot, vec![(5.0, 5.0)]);
+        let drawn = |halves: Vec<f64>| {
+            let series = vec![Series {
+                halves,
+                ..Series::new("", COLOURS[0], dots.mark, dots.points.clone())
+            }];
+            Chart { title: "a < b".to_owned(), x: axis("x"), y: axis("y"), series }.draw()
+        };
+        // In the middle of 300 from 48, and a tenth of 300 to either side.
+        let interval = "y1=\"168.0\" x2=\"382.0\" y2=\"228.0\"";
+        assert!(drawn(vec![1.0]).contains(interval), "{}", drawn(vec![1.0]));
+        let open = drawn(vec![f64::NAN]);
+        assert!(!open.contains("NaN") && open == drawn(Vec::new()), "{open}");
+        assert!(!open.contains(interval), "{open}");
+        assert!(drawn(Vec::new()).contains("a &lt; b"));
+    }
 }

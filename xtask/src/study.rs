@@ -3,7 +3,6 @@
 
 mod deadlines;
 mod headroom;
-mod plot;
 mod price;
 
 use std::fs;

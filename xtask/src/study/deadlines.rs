@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::plot::{Axis, COLOURS, Chart, Mark, Series};
 use super::{Asked, fill, image, interval, list, number, page, points, price_at, provenance};
+use crate::plot::{Axis, COLOURS, Chart, Mark, Series};
 
 const FILE: &str = "examples/studies/chain.yaml";
 /// The call trees, by the number of layers that retry.
@@ -121,12 +121,12 @@ fn hidden(cells: &[Cell]) -> Chart {
     for (deadline, (name, _)) in DEADLINES.iter().enumerate() {
         for (budget, mark) in [(0, Mark::Line), (1, Mark::Dashed)] {
             let own = cells.iter().filter(|c| (c.deadline, c.budget) == (deadline, budget));
-            series.push(Series {
-                name: format!("deadline {name}, {}", BUDGETS[budget].0),
-                colour: COLOURS[deadline],
+            series.push(Series::new(
+                format!("deadline {name}, {}", BUDGETS[budget].0),
+                COLOURS[deadline],
                 mark,
-                points: own.map(|c| ((c.depth + 1) as f64, (c.hidden * 100.0).max(0.1))).collect(),
-            });
+                own.map(|c| ((c.depth + 1) as f64, (c.hidden * 100.0).max(0.1))).collect(),
+            ));
         }
     }
     Chart {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::plot::{Bar, COLOURS, bars};
 use super::{Asked, fill, image, interval, list, number, page, provenance, rate, text};
+use crate::plot::{Bar, COLOURS, bars};
 
 /// An invented price: that of a small virtual machine that serves 30/s.
 const COST: &str = "0.10 USD/h for 30/s";

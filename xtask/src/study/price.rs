@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::plot::{Axis, COLOURS, Chart, Mark, Series};
 use super::{
     Asked, fill, image, interval, list, number, page, points, price_at, provenance, rate, short,
     text,
 };
+use crate::plot::{Axis, COLOURS, Chart, Mark, Series};
 
 const FILE: &str = "examples/studies/one-service.yaml";
 /// The same service at a tenth of its size.
@@ -123,19 +123,16 @@ fn plane(result: &Value, bursty: bool) -> Chart {
         let own = all.iter().filter(|(s, _)| controls.contains(&text(s, "control")));
         own.map(|(_, p)| *p).collect::<Vec<_>>()
     };
-    let family = |name: &str, colour: usize, controls: &[&str]| Series {
-        name: name.to_owned(),
-        colour: COLOURS[colour],
-        mark: Mark::Dot,
-        points: of(controls),
+    let family = |name: &str, colour: usize, controls: &[&str]| {
+        Series::new(name, COLOURS[colour], Mark::Dot, of(controls))
     };
     let mut series = vec![
-        Series {
-            name: "the frontier".to_owned(),
-            colour: COLOURS[5],
-            mark: Mark::Stairs,
-            points: stairs(all.iter().map(|(_, p)| *p).collect()),
-        },
+        Series::new(
+            "the frontier",
+            COLOURS[5],
+            Mark::Stairs,
+            stairs(all.iter().map(|(_, p)| *p).collect()),
+        ),
         family("share of live calls: envoy, ratio, failsafe", 0, &["envoy", "ratio", "failsafe"]),
         family(
             "share of requests: finagle, tower, google",
@@ -147,7 +144,7 @@ fn plane(result: &Value, bursty: bool) -> Chart {
         family("per minute", 4, &["per-minute"]),
     ];
     let ring = |name: &str, colour, s: Option<&(&Value, (f64, f64))>| {
-        s.map(|(_, p)| Series { name: name.to_owned(), colour, mark: Mark::Ring, points: vec![*p] })
+        s.map(|(_, p)| Series::new(name, colour, Mark::Ring, vec![*p]))
     };
     let default = |control: &str| {
         all.iter().find(|(s, _)| s["default"] == true && text(s, "control") == control)
