@@ -73,13 +73,17 @@ fn head(result: &Price) -> El {
     let at = format::percent(result.judged_at);
     let recommended =
         result.settings.iter().find(|s| result.recommended.as_ref() == Some(&s.budget));
+    let measured = if result.origin.partial { "were measured and " } else { "" };
     let text = match recommended {
         Some(s) => format!(
-            "{} has the most hidden capacity of those that lose at most {} of requests at {at} \
-             errors.",
+            "{} has the most hidden capacity of those that {measured}lose at most {} of requests \
+             at {at} errors.",
             s.budget,
             format::percent(result.most_lost)
         ),
+        None if result.origin.partial => {
+            "It was interrupted before a setting could be recommended.".to_owned()
+        }
         None => format!(
             "No setting loses at most {} of requests at {at} errors.",
             format::percent(result.most_lost)
@@ -290,6 +294,19 @@ mod tests {
         for words in ["Envoy&#39;s default", "no, 2 is better", "recommended", "class=\"faint\""] {
             assert!(page.contains(words), "{words}");
         }
+    }
+
+    /// Of what was not measured nothing is concluded.
+    #[test]
+    fn an_interrupted_one_recommends_of_what_was_measured() {
+        let mut result = Price::default();
+        result.origin.partial = true;
+        let page = price_html(&result);
+        assert!(page.contains("interrupted before a setting"), "{page}");
+        assert!(!page.contains("No setting loses"), "{page}");
+        result.settings.push(setting("b", 250.0, 0.004, true));
+        result.recommended = Some("b".into());
+        assert!(price_html(&result).contains("of those that were measured and lose"));
     }
 
     #[test]

@@ -153,14 +153,19 @@ fn defaults(r: &Price) {
 fn recommendation(r: &Price, at: &str) {
     let most = r.most_lost * 100.0;
     let found = r.settings.iter().find(|s| r.recommended.as_ref() == Some(&s.budget));
+    // Of what was not measured nothing is known.
+    let of = if r.origin.partial { " of what was measured" } else { "" };
     match found {
+        None if r.origin.partial => {
+            line(&format!("{} not known, as it was interrupted.", paint(BOLD, "Recommended:")));
+        }
         None => line(&format!(
             "{} no setting costs at most {most} points at {at} errors.",
             paint(BOLD, "Recommended:")
         )),
         Some(s) => {
             line(&format!(
-                "{} {}, the most hidden capacity for at most {most} points at {at} errors",
+                "{} {}, the most hidden capacity{of} for at most {most} points at {at} errors",
                 paint(BOLD, "Recommended:"),
                 s.budget
             ));
