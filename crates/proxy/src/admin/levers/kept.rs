@@ -168,7 +168,8 @@ impl File {
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
         serde_json::to_writer(&mut file, &State { lever: VERSION, held })?;
         file.write_all(b"\n")?;
-        file.sync_all()?;
+        // The disk is not waited for: in an outage it may be busy, and whoever pulls waits with it. A
+        // process that dies loses nothing by that, a machine that does may.
         std::fs::rename(&new, &self.0)
     }
 }
