@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use self::load::{Load, Server};
-use super::processor::{cpu_us, median};
+use super::processor::{cpu_us, median, quantile};
 use super::{core, envoy};
 use crate::filter;
 use crate::process::{program, target};
@@ -28,11 +28,11 @@ use crate::process::{program, target};
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// How often each has its turn; medians count
-    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=999))]
     rounds: u32,
-    /// Seconds of a turn
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60))]
-    seconds: u64,
+    /// Milliseconds of a turn; short ones meet the same machine more often
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(100..=60_000))]
+    milliseconds: u64,
     /// Connections of the client
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     connections: u16,
@@ -82,19 +82,24 @@ pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
         all.push(start(&envoy, &folder, name, &bootstrap.to_string())?);
     }
     println!(
-        "one worker thread, {} connections, median of {} turns of {} s, Envoy {}",
+        "one worker thread, {} connections, median of {} turns of {} ms, Envoy {}",
         arguments.connections,
         arguments.rounds,
-        arguments.seconds,
+        arguments.milliseconds,
         core().map_or_else(|| "not bound to a core".into(), |core| format!("on core {core}")),
     );
     let mut turns = vec![Vec::new(); all.len()];
     for running in &all {
         turn(running, arguments, Duration::from_secs(1))?;
     }
-    for _ in 0..arguments.rounds {
-        for (running, turns) in all.iter().zip(&mut turns) {
-            turns.push(turn(running, arguments, Duration::from_secs(arguments.seconds))?);
+    let time = Duration::from_millis(arguments.milliseconds);
+    for round in 0..arguments.rounds as usize {
+        // Each round begins elsewhere, and every other one goes backwards, so that nobody always
+        // comes after the same one.
+        for k in 0..all.len() {
+            let k = if round.is_multiple_of(2) { k } else { all.len() - 1 - k };
+            let n = (k + round / 2) % all.len();
+            turns[n].push(turn(&all[n], arguments, time)?);
         }
     }
     print(&all, &turns);
@@ -151,26 +156,25 @@ fn turn(running: &Running, arguments: &Arguments, time: Duration) -> Result<Turn
 
 fn print(all: &[Running], turns: &[Vec<Turn>]) {
     println!(
-        "\n  {:<34}{:>12}{:>14}{:>16}{:>12}",
-        "", "requests/s", "CPU µs each", "over none, µs", "of Lua's"
+        "\n  {:<34}{:>12}{:>14}{:>16}{:>16}{:>12}",
+        "", "requests/s", "CPU µs each", "over none, µs", "half are in", "of Lua's"
     );
     // Paired: what a variant costs over none is compared within a round.
-    let over = |n: usize| {
-        median(
-            turns[n].iter().zip(&turns[0]).map(|(turn, none)| turn.cpu_us - none.cpu_us).collect(),
-        )
+    let extra = |n: usize| {
+        let pairs = turns[n].iter().zip(&turns[0]);
+        pairs.map(|(turn, none)| turn.cpu_us - none.cpu_us).collect::<Vec<f64>>()
     };
+    let over = |n: usize| median(extra(n));
     let lua = all.iter().position(|running| running.name == setup::LUA).map(over);
     for (n, running) in all.iter().enumerate() {
         let per_second = median(turns[n].iter().map(|turn| turn.per_second).collect());
         let cpu = median(turns[n].iter().map(|turn| turn.cpu_us).collect());
-        let extra = over(n);
-        let ratio = lua.map_or(f64::NAN, |lua| extra / lua);
-        let (extra, ratio) = if n == 0 {
-            (String::new(), String::new())
-        } else {
-            (format!("{extra:+.1}"), format!("{ratio:.2}"))
-        };
-        println!("  {:<34}{per_second:>12.0}{cpu:>14.1}{extra:>16}{ratio:>12}", running.name);
+        print!("  {:<34}{per_second:>12.0}{cpu:>14.1}", running.name);
+        if n > 0 {
+            let ratio = lua.map_or(f64::NAN, |lua| over(n) / lua);
+            let half = [0.25, 0.75].map(|share| format!("{:+.1}", quantile(extra(n), share)));
+            print!("{:>16}{:>16}{ratio:>12.2}", format!("{:+.1}", over(n)), half.join(" … "));
+        }
+        println!();
     }
 }

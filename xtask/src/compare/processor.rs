@@ -4,8 +4,26 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
-/// Time of the processor that a process has had, in µs. Linux counts in hundredths of a second.
+/// Time of the processor that a process has had, in µs: what the scheduler counts for its threads, to
+/// the nanosecond; or hundredths of a second, of which Linux always tells.
 pub(super) fn cpu_us(pid: u32) -> Result<f64> {
+    match scheduled_us(pid) {
+        Some(us) => Ok(us),
+        None => charged_us(pid),
+    }
+}
+
+/// The sum over the threads that there are. Not for a program that ends threads: theirs goes with them.
+fn scheduled_us(pid: u32) -> Option<f64> {
+    let mut ns = 0.0;
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
+        let counted = fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        ns += counted.split_whitespace().next()?.parse::<f64>().ok()?;
+    }
+    Some(ns / 1000.0)
+}
+
+fn charged_us(pid: u32) -> Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).context("/proc is needed")?;
     // The name of the program may have spaces; it ends with the last bracket.
     let fields: Vec<&str> =
@@ -24,7 +42,12 @@ pub(super) fn resident(pid: u32) -> Result<f64> {
 }
 
 /// The middle of values; not a number if there are none.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
+pub(super) fn median(values: Vec<f64>) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The value that a share of all lies below; not a number if there are none.
+pub(super) fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    values.get((values.len() as f64 * share) as usize).copied().unwrap_or(f64::NAN)
 }
