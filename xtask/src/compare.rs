@@ -11,6 +11,7 @@ pub(crate) mod solve;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -66,7 +67,14 @@ pub(crate) fn export_models() -> Result<PathBuf> {
 
 /// A core to run on: the last one, as the first has the machine's interrupts. `None`: this
 /// system cannot bind a program to a core.
+///
+/// It is looked for once: a comparison that binds itself to a core sees no other from then on.
 fn core() -> Option<usize> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (0..cores).rev().find(|core| works(program("taskset").args(["-c", &core.to_string(), "true"])))
+    static CORE: OnceLock<Option<usize>> = OnceLock::new();
+    *CORE.get_or_init(|| {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let works =
+            |core: &usize| works(program("taskset").args(["-c", &core.to_string(), "true"]));
+        (0..cores).rev().find(works)
+    })
 }

@@ -1,10 +1,10 @@
 //! A server that writes down when each request came, and how far from a schedule that was.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -29,7 +29,8 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// It ends with this program; what it has written down is asked for once.
+    /// It ends when it is dropped and its connections have ended; what it has written down is asked
+    /// for once.
     pub(super) fn start(core: Option<usize>) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
@@ -45,15 +46,8 @@ impl Sink {
             }
         }
         let begun = Instant::now();
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let all = all.clone();
-                thread::spawn(move || {
-                    let mine = serve(stream, begun);
-                    all.lock().unwrap_or_else(PoisonError::into_inner).extend(mine);
-                });
-            }
-        });
+        listener.set_nonblocking(true)?;
+        thread::spawn(move || look(&listener, &all, begun));
         Ok(Self { port, seen })
     }
 
@@ -61,7 +55,7 @@ impl Sink {
     /// half second, in which connections are made, does not count.
     pub(super) fn lateness(&self, rate: f64) -> Option<Lateness> {
         // The last connections are being closed.
-        thread::sleep(std::time::Duration::from_millis(300));
+        thread::sleep(Duration::from_millis(300));
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         seen.sort_by(f64::total_cmp);
         lateness(&seen, rate)
@@ -84,30 +78,64 @@ fn lateness(seen: &[f64], rate: f64) -> Option<Lateness> {
     })
 }
 
-/// Answers until the connection ends: when requests came, in seconds.
-fn serve(mut stream: TcpStream, begun: Instant) -> Vec<f64> {
-    let (mut buffer, mut filled, mut seen) = ([0; 4096], 0, Vec::new());
-    let _ = stream.set_nodelay(true);
-    while let Ok(read @ 1..) = stream.read(&mut buffer[filled..]) {
-        let now = begun.elapsed().as_secs_f64();
-        filled += read;
-        let mut answers = 0;
-        while let Some(end) = buffer[..filled].windows(4).position(|four| four == b"\r\n\r\n") {
-            buffer.copy_within(end + 4..filled, 0);
-            filled -= end + 4;
-            answers += 1;
-        }
-        for _ in 0..answers {
-            seen.push(now);
-            if stream.write_all(ANSWER).is_err() {
-                return seen;
+/// Looks at all connections by turns and never sleeps: a thread for each would be woken for each
+/// request, which at tens of thousands per second takes longer than there is.
+fn look(listener: &TcpListener, all: &Arc<Mutex<Vec<f64>>>, begun: Instant) {
+    let mut open: Vec<Connection> = Vec::new();
+    loop {
+        while let Ok((stream, _)) = listener.accept() {
+            let plain = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
+            if plain.is_ok() {
+                open.push(Connection { stream, buffer: [0; 4096], filled: 0, seen: Vec::new() });
             }
         }
-        if filled == buffer.len() {
-            return seen;
+        if open.is_empty() {
+            // Nobody will ask any more.
+            if Arc::strong_count(all) == 1 {
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
         }
+        open.retain_mut(|connection| {
+            let stays = connection.serve(begun);
+            if !stays {
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                all.append(&mut connection.seen);
+            }
+            stays
+        });
     }
-    seen
+}
+
+struct Connection {
+    stream: TcpStream,
+    buffer: [u8; 4096],
+    filled: usize,
+    /// When requests came, in seconds.
+    seen: Vec<f64>,
+}
+
+impl Connection {
+    /// Answers what is there. Whether the connection goes on.
+    fn serve(&mut self, begun: Instant) -> bool {
+        let Self { stream, buffer, filled, seen } = self;
+        match stream.read(&mut buffer[*filled..]) {
+            Ok(read @ 1..) => *filled += read,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+            _ => return false,
+        }
+        let now = begun.elapsed().as_secs_f64();
+        while let Some(end) = buffer[..*filled].windows(4).position(|four| four == b"\r\n\r\n") {
+            buffer.copy_within(end + 4..*filled, 0);
+            *filled -= end + 4;
+            seen.push(now);
+            // So short that the kernel takes all of it.
+            if stream.write_all(ANSWER).is_err() {
+                return false;
+            }
+        }
+        *filled < buffer.len()
+    }
 }
 
 #[cfg(test)]

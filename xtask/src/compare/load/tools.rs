@@ -13,6 +13,10 @@ use crate::process::{
     cargo, output, program, quiet_output, root, run, shown, target, tools, works,
 };
 
+/// Connections over which is sent on schedule. With few of them one that the server is slow to read
+/// holds up many requests, and what is measured is the server.
+const PACED: &str = "64";
+
 /// A load generator.
 pub(super) struct Tool {
     pub(super) name: &'static str,
@@ -140,18 +144,18 @@ impl Tool {
         match self.kind {
             Kind::Damper => {
                 self.load(&mut command, &url, rate.round(), seconds);
-                command.args(["--arrivals", "even", "--connections", "8"]);
+                command.args(["--arrivals", "even", "--connections", PACED]);
             }
             Kind::H2load => {
-                command.args(["--h1", "-t1", "-c", "8", "-D", &seconds.to_string()]);
-                command.args(["--rps", &format!("{:.1}", rate / 8.0), &url]);
+                command.args(["--h1", "-t1", "-c", PACED, "-D", &seconds.to_string()]);
+                command.args(["--rps", &format!("{:.1}", rate / 64.0), &url]);
             }
             Kind::Oha => {
                 command.args([
                     "-z",
                     &format!("{seconds}s"),
                     "-c",
-                    "8",
+                    PACED,
                     "-q",
                     &format!("{rate:.0}"),
                 ]);
