@@ -20,6 +20,8 @@ use resets::resets;
 
 /// Steps of one run.
 const STEPS: u32 = 50_000;
+/// And of one in which the operation goes well: whether it is called again is all that is asked.
+const CALLS_OF_SUCCESS: u32 = 3;
 /// Decisions that are turned around one at a time.
 const FLIPS: usize = 6;
 
@@ -118,6 +120,7 @@ fn judge_group(
         flips: HashSet::new(),
         bump: 0.0,
         steps: STEPS,
+        calls: u32::MAX,
     };
     let mut found: Option<(Trace, Plan)> = None;
     for fate in fates {
@@ -271,6 +274,9 @@ fn succeeding(
     let mut plan = failing.clone();
     plan.fate = Fate::Good;
     let inner = in_inner_loop(file, candidate, &failing.ops);
+    if !inner {
+        plan.calls = CALLS_OF_SUCCESS;
+    }
     let done = |trace: &Trace| {
         // All of an inner loop is one attempt.
         let once = trace.calls == 1 || (inner && trace.calls >= 1 && trace.rounds == 1);

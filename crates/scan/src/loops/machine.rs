@@ -32,6 +32,9 @@ pub(super) const ENDLESS: u32 = 1000;
 /// And these many, if nothing is counted.
 const ENDLESS_UNCOUNTED: u32 = 40;
 
+/// So many steps without a call of the operation, and there will be none.
+const IDLE: u32 = 10_000;
+
 /// How the operation behaves in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
@@ -67,6 +70,8 @@ pub(super) struct Plan {
     pub(super) bump: f64,
     /// The most steps.
     pub(super) steps: u32,
+    /// After so many calls of the operation nothing more is asked.
+    pub(super) calls: u32,
 }
 
 /// An unknown number.
@@ -85,7 +90,7 @@ pub(super) struct Symbol {
 pub(super) enum Cut {
     /// It took too many steps.
     Steps,
-    /// The operation was called [`ENDLESS`] times.
+    /// The operation was called [`ENDLESS`] times, or as often as the plan has use for.
     Endless,
     /// It calls itself too deeply.
     Depth,
@@ -184,6 +189,8 @@ pub(super) struct Machine<'f, 't, 's> {
     heap: HashMap<Rc<str>, Value>,
     trace: Trace,
     steps: u32,
+    /// The step at which the operation was last called.
+    called: u32,
     depth: u32,
     calls_deep: u32,
     /// The functions that run now.
@@ -213,6 +220,7 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             heap: HashMap::new(),
             trace: Trace::default(),
             steps: 0,
+            called: 0,
             depth: 0,
             calls_deep: 0,
             active: Vec::new(),
@@ -279,7 +287,7 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
     /// Runs a node and gives its value.
     fn eval(&mut self, id: Id) -> Flow<'s> {
         self.steps += 1;
-        if self.steps > self.plan.steps {
+        if self.steps > self.plan.steps || self.steps - self.called > IDLE {
             return self.cut(Cut::Steps);
         }
         if self.depth >= DEEPEST {

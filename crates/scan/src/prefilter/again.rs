@@ -24,28 +24,29 @@ impl<'s> Again<'s> {
         Self { names: [""; REMEMBERED], next: 0, left: 0 }
     }
 
-    /// Whether this line is such a call; `handles`: whether a handler begins in it.
-    pub(super) fn line(&mut self, line: &'s str, handles: bool) -> bool {
-        if let Some(name) = defined(line).filter(|name| name.len() >= SHORTEST) {
+    /// Whether this line is such a call; `handles`: where a handler begins in it.
+    pub(super) fn line(&mut self, line: &'s str, handles: Option<usize>) -> bool {
+        let defines = defined(line).filter(|name| name.len() >= SHORTEST);
+        if let Some(name) = defines {
             self.names[self.next % REMEMBERED] = name;
             self.next += 1;
         }
-        if handles {
+        if handles.is_some() {
             self.left = NEAR;
         }
         if self.left == 0 {
             return false;
         }
         self.left -= 1;
-        // What stands before the handler in its own line is not after the failure.
-        let after = if handles { after_handler(line) } else { line };
+        // What stands before the handler in its own line is not after the failure, and the line
+        // that defines a function does not call it.
+        let after = match (handles, defines) {
+            (Some(at), _) => line.get(at..).unwrap_or_default(),
+            (None, Some(_)) => return false,
+            (None, None) => line,
+        };
         self.names.iter().any(|name| !name.is_empty() && calls(after, name))
     }
-}
-
-fn after_handler(line: &str) -> &str {
-    let at = super::twice::HANDLERS.iter().filter_map(|word| line.find(word)).min();
-    at.and_then(|at| line.get(at..)).unwrap_or_default()
 }
 
 /// The name that a line gives a function: `def f(`, `function f(`, `async f(url) {`,
@@ -80,8 +81,10 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> bool {
+        use crate::language::Language;
         let mut again = Again::new();
-        text.lines().any(|line| again.line(line, line.contains("catch") || line.contains("except")))
+        let language = if text.starts_with("def") { Language::Python } else { Language::Java };
+        text.lines().any(|line| again.line(line, super::super::twice::handler(language, line)))
     }
 
     #[test]
@@ -96,5 +99,6 @@ mod tests {
         assert!(!found("def fetch(url):\n  try:\n    fetch(url)\n  except E:\n    pass\n"));
         assert!(!found("def get(url):\n  try:\n    x()\n  except E:\n    other.forget(url)\n"));
         assert!(!found("if (x) {\n} catch (e) {\n if (y) {\n"));
+        assert!(!found("try {\n} catch (E e) {\n}\nprivate String text(Object o) {\n}\n"));
     }
 }

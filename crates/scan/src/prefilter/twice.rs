@@ -9,14 +9,34 @@ use crate::loops;
 const NEAR: usize = 25;
 /// A shorter call says nothing: `get()`.
 const SHORTEST: usize = 10;
-/// How a handler begins.
-pub(super) const HANDLERS: &[&str] = &["catch", "except", "rescue"];
+/// How a handler begins. Go and Rust have none.
+const fn handler_word(language: Language) -> Option<&'static str> {
+    match language {
+        Language::Python => Some("except"),
+        Language::Ruby => Some("rescue"),
+        Language::Go | Language::Rust => None,
+        _ => Some("catch"),
+    }
+}
+
+/// Where a handler begins in a line: `exceptional`, `catch_all` and what a comment says are none.
+pub(super) fn handler(language: Language, line: &str) -> Option<usize> {
+    let word = handler_word(language)?;
+    let at = line.match_indices(word).map(|(at, _)| at).find(|at| {
+        let goes_on = |c: char| c.is_alphanumeric() || c == '_';
+        !line[at + word.len()..].starts_with(goes_on) && !line[..*at].ends_with(goes_on)
+    })?;
+    let comment = ["*", "//", "/*", "#"].iter().any(|begin| line.trim_start().starts_with(begin));
+    (!comment).then_some(at)
+}
 
 /// A line with a call.
 #[derive(Clone, Copy)]
 struct Line<'s> {
     /// From the call's name to the end of the line.
     call: &'s str,
+    /// The next line, where the call goes on there.
+    more: &'s str,
     /// Whether something keeps what it gives.
     kept: bool,
     /// How many handlers had begun before it.
@@ -27,15 +47,17 @@ struct Line<'s> {
 /// handler, or both kept; its name may be that of an operation, and says that it leaves the
 /// process, unless something else may say so.
 pub(super) fn twice(language: Language, text: &str) -> bool {
-    let mut last = [Line { call: "", kept: false, handlers: 0 }; NEAR];
+    let mut last = [Line { call: "", more: "", kept: false, handlers: 0 }; NEAR];
     let (mut at, mut handlers, mut before) = (0, 0, "");
     let mut itself = Again::new();
     // Looked for only where there is a pair.
     let mut said = None;
-    for line in text.lines() {
-        if has_handlers(language) {
-            let handles = HANDLERS.iter().any(|word| line.contains(word));
-            handlers += usize::from(handles);
+    let has_handlers = handler_word(language).is_some();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if has_handlers {
+            let handles = handler(language, line);
+            handlers += usize::from(handles.is_some());
             if itself.line(line, handles) {
                 return true;
             }
@@ -44,9 +66,13 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
             let start = line.len() - line.trim_end_matches(SIGNS).len();
             let head = &line[..line.len() - start - call.len()];
             let kept = keeps(head, before) || call.starts_with('.');
-            let again = last
-                .iter()
-                .any(|one| one.call == call && (one.kept && kept || one.handlers < handlers));
+            let open = line.trim_end().ends_with(['(', ',']);
+            let more = lines.peek().filter(|_| open).map_or("", |next| next.trim());
+            let again = last.iter().any(|one| {
+                one.call == call
+                    && one.more == more
+                    && (one.kept && kept || one.handlers < handlers)
+            });
             if again
                 && loops::may_be_repeated(language, name_of(call), || {
                     *said.get_or_insert_with(|| elsewhere(language, text))
@@ -54,7 +80,7 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
             {
                 return true;
             }
-            last[at % NEAR] = Line { call, kept, handlers };
+            last[at % NEAR] = Line { call, more, kept, handlers };
             at += 1;
         }
         before = line;
@@ -62,14 +88,10 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
     false
 }
 
-fn has_handlers(language: Language) -> bool {
-    !matches!(language, Language::Go | Language::Rust)
-}
-
 /// Whether anything but a call's name may say that it leaves the process, or that it is made again
 /// on purpose: what is caught around it, that it is awaited, a word.
 fn elsewhere(language: Language, text: &str) -> bool {
-    has_handlers(language) && HANDLERS.iter().any(|word| text.contains(word))
+    handler_word(language).is_some_and(|word| text.contains(word))
         || text.contains("await")
         || loops::speaks_of_again(text)
         || loops::drops_what_was_kept(text)
@@ -91,7 +113,9 @@ fn call_of(line: &str) -> Option<&str> {
     let name = line[..open].rfind(|c: char| !(c.is_alphanumeric() || "._:$>?-".contains(c)));
     let start = name.map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
     let call = line[start..].trim_end_matches(SIGNS);
-    (call.len() >= SHORTEST && open > start).then_some(call)
+    // What makes an object does not fail in a way that is tried again.
+    let makes = line[..start].ends_with("new ");
+    (call.len() >= SHORTEST && open > start && !makes).then_some(call)
 }
 
 /// What stands before the parenthesis.
@@ -123,5 +147,35 @@ mod tests {
         assert!(go(&pair("client.Fetch(ctx, url)")));
         assert!(!go(&pair("strings.Split(text, sep)")), "it only makes something of something");
         assert!(!go("\trequire.NoError(t, err)\n\trequire.NoError(t, err)\n"));
+        let lines = |second: &str| {
+            format!("try:\n  load.all(\n    url, 1)\nexcept E:\n  load.all(\n    {second}, 1)\n")
+        };
+        assert!(python(&lines("url")));
+        assert!(!python(&lines("other")), "it goes on otherwise on the next line");
+        let java = |text: &str| twice(Language::Java, text);
+        assert!(!java("try {\n  a = new Parser(x);\n} catch (E e) {\n  a = new Parser(x);\n}\n"));
+    }
+
+    #[test]
+    fn a_handler_is_a_word() {
+        use Language as L;
+        for (language, line) in [
+            (L::Java, "} catch (E e) {"),
+            (L::Python, "except E:"),
+            (L::Python, "except:"),
+            (L::Ruby, "rescue => e"),
+            (L::TypeScript, "f().catch(e => {"),
+        ] {
+            assert!(handler(language, line).is_some(), "{line}");
+        }
+        for (language, line) in [
+            (L::Python, "exceptional()"),
+            (L::Java, "x = catch_all(y)"),
+            (L::Java, " * catch what can be caught"),
+            (L::Java, "(except the first line)"),
+            (L::Go, "catch"),
+        ] {
+            assert!(handler(language, line).is_none(), "{line}");
+        }
     }
 }

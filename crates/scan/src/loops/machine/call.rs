@@ -201,8 +201,10 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(Value::Unknown);
         }
         self.trace.calls += 1;
+        self.called = self.steps;
         let counted = self.trace.counted || !self.trace.bounds.is_empty();
-        if self.trace.calls >= if counted { ENDLESS } else { super::ENDLESS_UNCOUNTED } {
+        let most = if counted { ENDLESS } else { super::ENDLESS_UNCOUNTED };
+        if self.trace.calls >= most.min(self.plan.calls) {
             return self.cut(Cut::Endless);
         }
         // Counters among its arguments count.
