@@ -421,8 +421,9 @@ fn kind_of(
         return Some(PolicyKind::Conflict);
     }
     // Spinning on shared memory, or after a signal.
-    let spins = ["steal", "compare_exchange", "interrupted", "eintr", "atomic", "ordering::"];
-    if endless && !waits && words::has(&context.text, &spins) {
+    const SPINS: &[&str] =
+        &["steal", "compare_exchange", "interrupted", "eintr", "atomic", "ordering::"];
+    if endless && !waits && words::has(&context.text, SPINS) {
         return None;
     }
     if words::has(

@@ -18,18 +18,12 @@ pub(super) use outside::{
 pub(crate) use outside::{drops_what_was_kept, speaks_of_again};
 pub(crate) use retry::word_before;
 pub(super) use retry::{about_retry, says_later};
-pub(super) use split::words;
+pub(super) use split::{has, words};
 pub(super) use version::{about_exchange, about_tags, about_versions};
 
 /// Whether one of the words is in a list.
 pub(super) fn any(name: &str, list: &[&str]) -> bool {
     words(name).iter().any(|word| list.contains(&&**word))
-}
-
-/// Whether a lower-case form has one of these in it.
-pub(super) fn has(name: &str, list: &[&str]) -> bool {
-    let lower = name.to_ascii_lowercase();
-    list.iter().any(|part| lower.contains(part))
 }
 
 /// Names of counters.

@@ -1,7 +1,7 @@
 //! Words that speak of retries, and words that only look like them: `entries`, `retrieve`,
 //! "attempts to open".
 
-use super::any;
+use super::{any, split};
 
 /// Parts of words, in lower case.
 const PARTS: &[&str] = &[
@@ -24,6 +24,14 @@ const ONCE: &[&str] = &[" to ", "ed to ", "ing to ", "s to "];
 
 /// A name, or a text with comments, that speaks of retries.
 pub(in crate::loops) fn about_retry(text: &str) -> bool {
+    split::remembered(&ABOUT_RETRY, text, about_retry_anew)
+}
+
+thread_local! {
+    static ABOUT_RETRY: split::Known<bool> = split::Known::default();
+}
+
+fn about_retry_anew(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     PARTS.iter().any(|part| {
         lower.match_indices(part).any(|(at, _)| {

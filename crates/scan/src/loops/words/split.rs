@@ -10,13 +10,50 @@ use foldhash::HashMap;
 /// What is remembered of names.
 pub(super) type Known<T> = RefCell<HashMap<Box<str>, T>>;
 
-/// Longer names are not remembered.
-const KEPT_BYTES: usize = 64;
+/// Longer names are not remembered. Conditions are names, too.
+const KEPT_BYTES: usize = 200;
 /// So many names are remembered; then it begins anew.
 const KEPT: usize = 10_000;
+/// And so many for each list of parts.
+const KEPT_OF_LIST: usize = 1000;
 
 thread_local! {
     static WORDS: Known<Rc<[Box<str>]>> = Known::default();
+}
+
+/// Which parts are looked for: a list that is written in the program is the same as long as it is
+/// where it is.
+type List = &'static [&'static str];
+
+thread_local! {
+    static HAS: RefCell<HashMap<(usize, usize), HashMap<Box<str>, bool>>> = RefCell::default();
+}
+
+/// Whether a lower-case form has one of these in it.
+pub(in crate::loops) fn has(name: &str, list: List) -> bool {
+    if name.len() > KEPT_BYTES {
+        return has_anew(name, list);
+    }
+    let key = (list.as_ptr().addr(), list.len());
+    if let Some(known) =
+        HAS.with_borrow(|known| known.get(&key).and_then(|known| known.get(name).copied()))
+    {
+        return known;
+    }
+    let value = has_anew(name, list);
+    HAS.with_borrow_mut(|known| {
+        let known = known.entry(key).or_default();
+        if known.len() >= KEPT_OF_LIST {
+            known.clear();
+        }
+        known.insert(name.into(), value);
+    });
+    value
+}
+
+fn has_anew(name: &str, list: List) -> bool {
+    let lower = name.to_ascii_lowercase();
+    list.iter().any(|part| lower.contains(part))
 }
 
 /// What `make` gives for a name, made once.
