@@ -121,7 +121,7 @@ impl Setup {
             let job = Job {
                 schedule,
                 target: part.target,
-                tls: None,
+                tls: part.tls.clone(),
                 authority: Some(part.authority.clone()),
                 requests: part.requests.clone(),
                 classes: self.classes.clone(),

@@ -21,6 +21,7 @@ mod read;
 mod sends;
 mod tables;
 mod things;
+mod tls;
 mod url;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ pub use model::{
     MetricKind, Part, Phase, PhaseKind, Place, Plant, Pull, Recovered, Requirement, Search, Size,
     Speaks, Strength, Watched, WorkLever,
 };
+pub use tls::Believes;
 pub use url::Url;
 
 use crate::document::{Document, Format};
@@ -94,7 +96,7 @@ impl DrillFile {
         }
         let requests = sends::request_files(&mut reader, root, self.0.base(), knows)?;
         let others = read::Others { plant, requests };
-        let drill = read::lower(&mut reader, root, self.0.base(), others)?;
+        let drill = read::lower(&mut reader, root, self.0.base(), others, knows)?;
         self.0.conclude(reader, drill).map(|(drill, _)| drill)
     }
 

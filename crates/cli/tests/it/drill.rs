@@ -13,6 +13,7 @@ use crate::program::{Ran, command, damper, finished, number};
 
 mod others;
 mod storm;
+mod tls;
 
 /// A server that answers everything with 200, at once.
 fn server() -> u16 {

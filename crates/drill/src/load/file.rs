@@ -10,6 +10,7 @@ use hyper::Method;
 use super::grpc::{BadCall, BadDescriptors, Methods};
 use super::request::{Request, header};
 use super::text::{BadText, PLACEHOLDERS, Text};
+use super::tls::Trust;
 
 /// The longest file with descriptors that is read, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
@@ -96,6 +97,10 @@ impl Knows for Checks {
         let read = file.filter(|_| self.given.is_none()).map(Methods::read_file);
         *self.own.borrow_mut() = read.transpose().map_err(|why| why.to_string())?;
         Ok(())
+    }
+
+    fn authorities(&self, file: &Path) -> Result<(), String> {
+        Trust::Authorities(file.to_owned()).check().map_err(|why| why.to_string())
     }
 
     fn request(&self, path: &str, body: Option<&str>) -> Result<(), BadRequest> {
