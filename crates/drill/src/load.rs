@@ -22,7 +22,7 @@ mod tls;
 pub use caller::Caller;
 pub use end::AttemptEnd;
 pub use file::{BadKind, Checks, NoDescriptors};
-pub use grpc::{BadCall, BadDescriptors, Methods, NoReflection, Takes, reflect};
+pub use grpc::{BadCall, BadDescriptors, Methods, NoReflection, Received, Takes, reflect};
 pub(crate) use import::is_secret;
 pub use import::{BadImport, Imported, Recorded, from_curl, from_har};
 pub use request::{Request, header};

@@ -411,7 +411,7 @@ impl Engine {
     fn settle(&self, core: &mut Core, mut call: Call, ended: Ended, now: Nanos) -> Option<Call> {
         let counts = call.arrival.at >= self.warmup;
         if counts {
-            core.tally.record_attempt(&call.arrival, ended.end, call.state.retries > 0);
+            core.tally.record_attempt(&call.arrival, ended, call.state.retries > 0);
         }
         if self.caller.is_active() {
             match self.decide(core, &mut call, ended, now) {

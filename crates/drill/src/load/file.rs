@@ -129,7 +129,7 @@ fn bad(call: BadCall) -> BadRequest {
             let expected = format!("JSON of a {name}");
             BadRequest { in_body: true, message, expected, near: None }
         }
-        BadCall::Filled | BadCall::Stream(_) => {
+        BadCall::Filled => {
             let expected = "a method that takes one message, as it is called".to_owned();
             BadRequest { in_body: false, message, expected, near: None }
         }

@@ -36,6 +36,11 @@ pub(crate) struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
     pub(crate) protocol: &'static str,
+    #[serde(skip)]
+    pub(crate) is_grpc: bool,
+    /// The server was asked what its methods take.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) reflected: bool,
     pub(crate) rate_rps: f64,
     pub(crate) ramp_s: f64,
     pub(crate) warmup_s: f64,
@@ -99,6 +104,8 @@ impl Plan {
             target: format!("http{}://{}", if named.tls { "s" } else { "" }, named.authority),
             owner: named.owner.clone(),
             protocol: spoken(offers, named.tls),
+            is_grpc: args.grpc,
+            reflected: args.reflect,
             rate_rps: rate,
             ramp_s: ramp.as_secs_f64(),
             warmup_s: args.warmup.0.as_secs_f64(),
