@@ -58,6 +58,7 @@ pub use drill::{
 pub use file::SystemFile;
 pub use model::System;
 pub use problem::{Problem, Problems, Related, Severity};
+pub use read::misspelt;
 pub use requests::{BadPlaceholder, BadRequest, Knows, RequestFile, RequestKind};
 pub use schema::json::{json_schema, request_schema, sidecar_schema};
 #[doc(hidden)]

@@ -72,6 +72,22 @@ fn what_is_refused() {
 }
 
 #[test]
+fn a_class_that_is_probably_misspelt_is_said() {
+    let file = "crates/cli/tests/it/systems/requests.yaml";
+    let of = |mix: &str| {
+        let target = ["load", "127.0.0.1:8080", "--rate", "90/s", "--requests", file];
+        damper(&[target.as_slice(), &["--class-mix", mix, "--dry-run"]].concat())
+    };
+    let ran = of("hihg=20%,low=80%");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("the class `hihg` of --class-mix is none of the request file"));
+    assert!(ran.err.contains("did you mean `high`?"), "{}", ran.err);
+    for mix in ["high=20%,low=80%", "high=20%,batch=80%"] {
+        assert_eq!(of(mix).err, "", "{mix}");
+    }
+}
+
+#[test]
 fn calls_that_cannot_be_made_are_refused() {
     for (args, why) in [
         (&["--insecure"][..], "for a target with https://"),

@@ -10,7 +10,7 @@ use super::model::{
 };
 use super::sends::{RequestFiles, Whole};
 use super::tables::{BOUNDS, RECOVERED, ROOT, SEARCH};
-use super::{Url, phases, sends, things, tls};
+use super::{Url, classes, phases, sends, things, tls};
 use crate::SystemFile;
 use crate::node::{Node, Value, quoted};
 use crate::problem::{Draft, Problems};
@@ -80,7 +80,10 @@ pub(super) fn lower(
     let name = text(reader, &f, "name").unwrap_or_else(|| "drill".to_owned());
     let classes = match &plant {
         Some(plant) => plant.system.classes.clone(),
-        None => sends::classes(f.node("load")),
+        None => {
+            classes::check(reader, f.node("load"));
+            classes::classes(f.node("load"))
+        }
     };
     reader.names.classes = NameList::new(classes.clone());
     for (key, which) in [("metrics", 0), ("triggers", 1), ("levers", 2)] {

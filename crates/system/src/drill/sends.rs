@@ -55,26 +55,6 @@ pub(super) fn request_files(
     Ok(files)
 }
 
-/// The classes of a load that names some, in the order in which it does.
-pub(super) fn classes(load: Option<&Node>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let mut take = |node: &Node| {
-        for entry in node.entries().unwrap_or_default() {
-            if !names.contains(&entry.key.text) {
-                names.push(entry.key.text.clone());
-            }
-        }
-    };
-    match load.map(|node| (&node.value, node)) {
-        Some((Value::Seq(items), _)) => {
-            items.iter().filter_map(|item| item.child("rate")).for_each(|rate| take(&rate.value));
-        }
-        Some((_, node)) => take(node),
-        None => {}
-    }
-    if names.is_empty() { vec!["default".to_owned()] } else { names }
-}
-
 /// What a part has that does not say otherwise.
 pub(super) struct Whole<'a> {
     pub(super) target: Option<Place>,
