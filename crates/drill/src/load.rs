@@ -19,7 +19,7 @@ mod text;
 mod timeline;
 mod tls;
 
-pub use caller::Caller;
+pub use caller::{Caller, Matched};
 pub use end::AttemptEnd;
 pub use file::{BadKind, Checks, NoDescriptors};
 pub use grpc::{BadCall, BadDescriptors, Methods, NoReflection, Received, Takes, reflect};

@@ -322,9 +322,9 @@ fn follows(
         let shown: Vec<String> = known.iter().take(12).map(|name| quoted(name)).collect();
         reader.error(draft.expected(shown.join(", ")).suggest(near));
     }
-    if file.is_some() && system.classes.len() > 1 && system.classes != reader.names.classes.to_vec()
-    {
-        let draft = Draft::new(f.span("file"), "its classes are not those of the plan");
+    let is_there = |class: &String| system.classes.contains(class);
+    if file.is_some() && system.classes.len() > 1 && !reader.names.classes.iter().all(is_there) {
+        let draft = Draft::new(f.span("file"), "it has not all the classes of the plan");
         let draft = draft.found(format!("`{}`", system.classes.join("`, `")));
         reader.error(draft.expected(format!("`{}`", reader.names.classes.join("`, `"))));
     }
