@@ -62,7 +62,7 @@ fuzz_target!(|data: &[u8]| {
             return None;
         }
         *now = input.clock(*now);
-        let who = Who { class: input.byte() % 18, flow: u64::from(input.byte()) };
+        let who = Who { class: input.byte() % 18, flow: u64::from(input.byte()), user: None };
         let outcome = Outcome::ALL[usize::from(input.byte()) % 6];
         Some((op, who, outcome, Nanos(u64::from(input.byte()) << (input.byte() % 40))))
     };

@@ -40,7 +40,8 @@ impl Requests {
         self.number += 1;
         self.now = self.now + STEP;
         // Four classes, 64 flows.
-        let who = Who { class: (self.number % 4) as u8, flow: (self.number % 64) as u64 };
+        let who =
+            Who { class: (self.number % 4) as u8, flow: (self.number % 64) as u64, user: None };
         (self.now, who, self.number / 3 % 4)
     }
 }

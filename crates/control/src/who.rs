@@ -17,13 +17,16 @@ pub struct Who {
     pub class: u8,
     /// A hash of whom it comes from. Equal for all requests of one flow.
     pub flow: u64,
+    /// The cohort, where somebody before has said it, so that every service refuses the same users
+    /// whatever its clock says; `None`: it is that of the flow.
+    pub user: Option<u8>,
 }
 
 impl Who {
     /// Somebody of this class.
     #[must_use]
     pub const fn of(class: u8) -> Self {
-        Self { class, flow: 0 }
+        Self { class, flow: 0, user: None }
     }
 
     /// The class as an index below [`CLASSES`].
@@ -37,6 +40,9 @@ impl Who {
     #[inline]
     #[must_use]
     pub const fn cohort(self) -> u32 {
+        if let Some(user) = self.user {
+            return user as u32 % COHORTS;
+        }
         // The top bits of a multiplication mix all bits of the flow.
         (self.flow.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 57) as u32
     }
@@ -56,7 +62,7 @@ impl Who {
     #[must_use]
     pub const fn cohort_at(self, now: Nanos) -> u32 {
         let hour = now.0 / HOUR;
-        if hour == 0 {
+        if hour == 0 || self.user.is_some() {
             return self.cohort();
         }
         // The finaliser of SplitMix64, because an hour added before one multiplication would only
@@ -64,7 +70,7 @@ impl Who {
         let mut x = self.flow ^ hour.wrapping_mul(0xBF58_476D_1CE4_E5B9);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        Self { class: self.class, flow: x ^ (x >> 31) }.cohort()
+        Self { flow: x ^ (x >> 31), ..self }.cohort()
     }
 
     /// [`Who::rank`] with the cohort of the hour.
@@ -82,17 +88,30 @@ mod tests {
     #[test]
     fn a_class_comes_before_every_cohort() {
         for flow in [0, 1, 77, u64::MAX] {
-            assert!(Who { class: 0, flow }.rank() < Who { class: 1, flow: 0 }.rank());
-            assert!(Who { class: 3, flow }.cohort() < COHORTS);
+            assert!(
+                Who { class: 0, flow, user: None }.rank()
+                    < Who { class: 1, flow: 0, user: None }.rank()
+            );
+            assert!(Who { class: 3, flow, user: None }.cohort() < COHORTS);
         }
         assert_eq!(Who::of(200).index(), CLASSES - 1);
+    }
+
+    #[test]
+    fn a_cohort_that_was_said_holds_at_any_hour() {
+        let said = Who { class: 2, flow: 77, user: Some(5) };
+        for now in [Nanos::ZERO, Nanos(HOUR * 9), Nanos::MAX] {
+            assert_eq!((said.cohort_at(now), said.rank_at(now)), (5, 2 * COHORTS + 5));
+        }
+        assert_eq!(said.rank(), 2 * COHORTS + 5);
+        assert!(Who { user: Some(200), ..said }.cohort() < COHORTS);
     }
 
     #[test]
     fn flows_spread_over_cohorts() {
         let mut seen = [0u32; COHORTS as usize];
         for flow in 0..12_800 {
-            seen[Who { class: 0, flow }.cohort() as usize] += 1;
+            seen[Who { class: 0, flow, user: None }.cohort() as usize] += 1;
         }
         assert!(seen.iter().all(|n| (80..=120).contains(n)), "{seen:?}");
     }
@@ -101,7 +120,7 @@ mod tests {
     fn cohorts_are_dealt_anew_every_hour() {
         let hour = |n: u64| Nanos(n * HOUR);
         for flow in 0..1000 {
-            let who = Who { class: 2, flow };
+            let who = Who { class: 2, flow, user: None };
             assert_eq!(who.rank_at(Nanos(HOUR - 1)), who.rank(), "the first hour");
             assert_eq!(who.cohort_at(hour(7)), who.cohort_at(Nanos(8 * HOUR - 1)));
             assert_eq!(who.rank_at(Nanos::MAX) / COHORTS, 2);
@@ -109,10 +128,10 @@ mod tests {
         let mut seen = [0u32; COHORTS as usize];
         let (mut stay, mut together) = (0, 0);
         for flow in 0..12_800 {
-            let who = Who { class: 0, flow };
+            let who = Who { class: 0, flow, user: None };
             seen[who.cohort_at(hour(1)) as usize] += 1;
             stay += u32::from(who.cohort_at(hour(1)) == who.cohort_at(hour(2)));
-            let next = Who { class: 0, flow: flow + 128 };
+            let next = Who { class: 0, flow: flow + 128, user: None };
             together += u32::from(
                 who.cohort_at(hour(1)).abs_diff(next.cohort_at(hour(1)))
                     == who.cohort_at(hour(2)).abs_diff(next.cohort_at(hour(2))),

@@ -48,7 +48,7 @@ fn requests(rng: &mut Xoshiro256PlusPlus) -> Vec<Request> {
             let fails = (draw >> 12) % 10 < if bad { 9 } else { 1 };
             Request {
                 now: Nanos(now),
-                who: Who { class: (draw >> 20) as u8 % 5, flow: (draw >> 32) % 300 },
+                who: Who { class: (draw >> 20) as u8 % 5, flow: (draw >> 32) % 300, user: None },
                 latency: Nanos(1 + (draw >> 24) % slow),
                 outcome: if fails {
                     Outcome::ALL[1 + (draw >> 8) as usize % 5]

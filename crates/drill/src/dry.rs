@@ -33,17 +33,17 @@ pub fn dry_run(drill: &Drill, system: Option<&System>, places: &Places) -> Strin
         match &part.requests {
             None => line(format!("{name:<8} GET {url} at up to {load:.1}/s")),
             Some(file) => {
-                let host = url.authority();
-                line(format!(
-                    "{name:<8} {} kinds of requests of http://{host} at up to {load:.1}/s",
-                    file.requests.len()
-                ));
+                let (kinds, at) = (file.requests.len(), url.origin());
+                line(format!("{name:<8} {kinds} kinds of requests of {at} at up to {load:.1}/s"));
                 let total: f64 = file.requests.iter().map(|kind| kind.weight).sum();
                 for kind in &file.requests {
                     let share = words::percent(kind.weight / total);
                     line(format!("         {share} {}: {} {}", kind.name, kind.method, kind.path));
                 }
             }
+        }
+        if let Some(believes) = &part.believes {
+            line(format!("         {}", words::believes(believes)));
         }
     }
     let classes: Vec<String> =

@@ -121,7 +121,7 @@ impl Setup {
             let job = Job {
                 schedule,
                 target: part.target,
-                tls: None,
+                tls: part.tls.clone(),
                 authority: Some(part.authority.clone()),
                 requests: part.requests.clone(),
                 classes: self.classes.clone(),
@@ -151,9 +151,12 @@ fn caller(drill: &Drill, system: Option<&System>) -> Result<Caller, String> {
         (Manner::Policy, follows) => {
             let followed = follows.as_ref().and_then(|follows| {
                 let system = follows.file.as_ref().map(|(_, system)| system).or(system)?;
-                Some(&system.edge_named(&follows.edge)?.policy)
+                Some((&system.edge_named(&follows.edge)?.policy, &system.classes))
             });
-            Caller::of(followed.ok_or("the policy that callers follow is not there")?)
+            let (policy, classes) =
+                followed.ok_or("the policy that callers follow is not there")?;
+            // All are among them: a plan of which one is not is refused.
+            Caller::of(policy).for_classes(&drill.classes, classes).0
         }
     })
 }

@@ -19,10 +19,10 @@ mod text;
 mod timeline;
 mod tls;
 
-pub use caller::Caller;
+pub use caller::{Caller, Matched};
 pub use end::AttemptEnd;
 pub use file::{BadKind, Checks, NoDescriptors};
-pub use grpc::{BadCall, BadDescriptors, Methods, NoReflection, Takes, reflect};
+pub use grpc::{BadCall, BadDescriptors, Methods, NoReflection, Received, Takes, reflect};
 pub(crate) use import::is_secret;
 pub use import::{BadImport, Imported, Recorded, from_curl, from_har};
 pub use request::{Request, header};

@@ -32,7 +32,7 @@ impl Places {
         match (place, &self.emulation) {
             (Place::At(url), _) => url.clone(),
             (Place::Emulation, Some(emulated)) => emulated.admin.clone(),
-            (Place::Emulation, None) => Url { host: UNKNOWN.into(), port: 80, path: "/".into() },
+            (Place::Emulation, None) => of_nobody(UNKNOWN, "/"),
         }
     }
 
@@ -54,11 +54,14 @@ impl Places {
         match (place, &self.emulation) {
             (Place::At(url), _) => url.clone(),
             (Place::Emulation, Some(emulated)) => emulated.entry.clone(),
-            (Place::Emulation, None) => {
-                Url { host: "emulation".into(), port: 80, path: "/request".into() }
-            }
+            (Place::Emulation, None) => of_nobody("emulation", "/request"),
         }
     }
+}
+
+/// An address that is not known yet.
+fn of_nobody(host: &str, path: &str) -> Url {
+    Url { tls: false, host: host.to_owned(), port: 80, path: path.to_owned() }
 }
 
 /// Every address that a plan names, each once, with what it is for.

@@ -1,7 +1,7 @@
 //! Says in words what a plan says in types.
 
 use damper_control::lever::Action;
-use damper_system::{Abort, Drill, Limit, Pull, Requirement, Strength, Watched};
+use damper_system::{Abort, Believes, Drill, Limit, Pull, Requirement, Strength, Watched};
 
 use crate::lever::level_text;
 
@@ -13,6 +13,17 @@ pub(crate) fn action(action: Action) -> &'static str {
         Action::Pause => "pause",
         Action::Ramp(_) => "ramp",
         Action::Hold => "hold",
+    }
+}
+
+/// Whose certificates are believed.
+pub(crate) fn believes(believes: &Believes) -> String {
+    match believes {
+        Believes::System => "TLS: the authorities of this system are believed".to_owned(),
+        Believes::Authorities(file) => {
+            format!("TLS: the authorities of {} are believed", file.display())
+        }
+        Believes::Anything => "TLS: any certificate is believed".to_owned(),
     }
 }
 

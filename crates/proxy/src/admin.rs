@@ -22,7 +22,7 @@ use tokio::sync::watch;
 
 use crate::hop::Hops;
 use crate::observe::otlp::Otlp;
-use crate::observe::{Log, Watch};
+use crate::observe::{Kind, Line, Log, Watch};
 
 pub use levers::{Done, Entry, HopStatus, Levers, Problem, Status};
 pub use pull::{Pull, Word};
@@ -156,12 +156,20 @@ pub fn serve(listen: SocketAddr, options: Options) -> Result<Running, Error> {
 }
 
 /// Serves on a listener that is there, and exports what the environment says
-/// ([`Otlp::from_env`]).
+/// ([`Otlp::from_env`]); what it says and cannot be done is told in the log.
 ///
 /// # Errors
 /// See [`Error`].
 pub fn serve_on(listener: StdListener, options: Options) -> Result<Running, Error> {
-    serve_exporting(listener, options, Otlp::from_env())
+    let otlp = Otlp::from_env();
+    if let (Err(error), Some(log)) = (&otlp, &options.log) {
+        log.write(Kind::Life, || Line {
+            message: "OTLP: nothing is exported",
+            error: Some(error),
+            ..Line::default()
+        });
+    }
+    serve_exporting(listener, options, otlp.unwrap_or_default())
 }
 
 /// Serves on a listener that is there, and exports from the same thread.

@@ -8,7 +8,7 @@ use damper_control::conditions::{Lost, Reset, Sent};
 use damper_control::{Nanos, Outcome};
 use damper_system::model::Policy;
 use damper_tower::classify::{Chain, Fault as FaultOf, PUSHBACK_CAP, Seen};
-use damper_tower::{Classify, Grpc, Http, clock, headers};
+use damper_tower::{Classify, Grpc, Http, Told, clock, headers};
 use http::{HeaderMap, Response};
 
 use crate::body::BodyError;
@@ -51,6 +51,7 @@ struct Words {
     /// The end of the last one.
     any: AtomicU64,
     each: Mutex<Vec<(SocketAddr, Nanos)>>,
+    told: Told,
 }
 
 impl Saturated {
@@ -73,6 +74,11 @@ impl Saturated {
         self.0.all.store(ends().min().unwrap_or(0), Ordering::Relaxed);
         self.0.any.store(ends().max().unwrap_or(0), Ordering::Relaxed);
         *each = now;
+    }
+
+    /// Whom the callee lets in, as the last endpoint said that did.
+    pub(crate) fn told(&self) -> &Told {
+        &self.0.told
     }
 
     /// Whether there is no endpoint that is not overloaded.

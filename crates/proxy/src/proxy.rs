@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use damper_system::System;
@@ -13,24 +14,26 @@ use damper_tower::{SharedBudget, clock};
 use tokio::time::Instant;
 
 use crate::hop::{Direction, Hops, SameName};
-use crate::observe::Log;
+use crate::observe::{Kind, Line, Log};
 use crate::server::listener::Gate;
 use crate::sockets;
 use crate::stack::{Controls, Draft};
 use crate::tls::{TlsError, acceptor};
 use crate::upstream::{Connector, Directory};
-use crate::worker::{Command, Given, Worker};
+use crate::worker::{Command, Failed, Given, Worker};
 
 /// Why a proxy does not start, or does not take a configuration over.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// Its address cannot be listened at.
-    #[error("cannot listen at {address} for `{hop}`")]
+    #[error("cannot listen at {address} for `{hop}`{}", advice(.own.as_deref()))]
     Listen {
         /// The hop.
         hop: String,
         /// Where.
         address: SocketAddr,
+        /// A hop of this proxy that has the port until the reload is over.
+        own: Option<String>,
         /// Why not.
         #[source]
         why: io::Error,
@@ -55,12 +58,26 @@ pub enum StartError {
     SameName(#[from] SameName),
 }
 
+/// What to do where a port is one's own.
+fn advice(own: Option<&str>) -> String {
+    let held = |own| {
+        format!(
+            ": `{own}` of this proxy still has the port, on a socket that cannot be shared; restart \
+             the proxy, or reload once with another port in between"
+        )
+    };
+    own.map(held).unwrap_or_default()
+}
+
 /// Workers when the configuration does not say how many: a sidecar is there for the service beside
 /// it, which needs cores as well.
 const WORKERS: usize = 4;
 
 /// How long a start or a reload waits for names that it does not know.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
+
+/// How long a start or a reload waits to hear which listeners could not begin.
+const SETTLE: Duration = Duration::from_secs(2);
 
 /// A listener that runs.
 struct Running {
@@ -127,8 +144,12 @@ impl Proxy {
             given,
             log,
         };
-        proxy.take_over(sidecar)?;
-        Ok(proxy)
+        match proxy.change(sidecar)?.into_iter().next() {
+            None => Ok(proxy),
+            Some(Failed { hop, address, why }) => {
+                Err(StartError::Listen { hop, address, own: None, why })
+            }
+        }
     }
 
     /// Its hops, for whoever shows them or pulls their levers.
@@ -155,11 +176,28 @@ impl Proxy {
     }
 
     /// Another configuration takes over. Open connections stay, requests that are under way end as
-    /// they began; what has not changed keeps its controls, pools and sockets.
+    /// they began; what has not changed keeps its controls, pools and sockets. A worker that cannot
+    /// begin with a socket is told in the log; others serve.
     ///
     /// # Errors
     /// As [`Proxy::start`]; nothing has changed then.
     pub fn take_over(&mut self, sidecar: &Sidecar) -> Result<(), StartError> {
+        for Failed { hop, address, why } in self.change(sidecar)? {
+            if let Some(log) = &self.log {
+                let message = format!("a worker cannot listen at {address}");
+                log.write_at(clock::now(), Kind::System, || Line {
+                    hop: Some(&hop),
+                    message: &message,
+                    error: Some(&why),
+                    ..Line::default()
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The same; gives the listeners with which a worker could not begin.
+    fn change(&mut self, sidecar: &Sidecar) -> Result<Vec<Failed>, StartError> {
         let count = self.workers.len();
         // What can be wrong comes before what changes anything.
         let mut tls = Vec::new();
@@ -174,11 +212,15 @@ impl Proxy {
             match self.running.iter().find(|r| same_place(r, listener)) {
                 Some(running) => sockets.push((running.address, None)),
                 None => {
+                    let own = self.leaving(sidecar, listener.listen);
                     let (address, all) =
-                        self.open(listener, count).map_err(|why| StartError::Listen {
-                            hop: listener.name().to_owned(),
-                            address: listener.listen,
-                            why,
+                        self.open(listener, count, own.is_some()).map_err(|why| {
+                            StartError::Listen {
+                                hop: listener.name().to_owned(),
+                                address: listener.listen,
+                                own: own.filter(|_| why.kind() == io::ErrorKind::AddrInUse),
+                                why,
+                            }
                         })?;
                     opened.push(address);
                     sockets.push((address, Some(all)));
@@ -222,17 +264,35 @@ impl Proxy {
         self.given.retain(|socket| !used(socket));
         self.running = running;
         self.system = sidecar.system.clone();
+        let (failed, told) = channel();
         for (worker, given) in self.workers.iter().zip(given) {
-            worker.tell(Command::Set(given));
+            worker.tell(Command::Set { given, failed: failed.clone() });
         }
-        Ok(())
+        drop(failed);
+        let end = Instant::now() + SETTLE;
+        let next = || told.recv_timeout(end.saturating_duration_since(Instant::now())).ok();
+        Ok(std::iter::from_fn(next).collect())
     }
 
-    /// Sockets for a listener: one that was given, or new ones.
+    /// The hop that has this port at an address that is another for the kernel only if both share it,
+    /// and that a configuration does not have any more.
+    fn leaving(&self, next: &Sidecar, address: SocketAddr) -> Option<String> {
+        let overlaps = |other: SocketAddr| {
+            let any = address.ip().is_unspecified() || other.ip().is_unspecified();
+            any && other.port() == address.port()
+        };
+        let stays = |running: &Running| next.listeners.iter().any(|l| same_place(running, l));
+        let leaving = self.running.iter().find(|r| overlaps(r.address) && !stays(r));
+        leaving.map(|running| running.listener.name().to_owned())
+    }
+
+    /// Sockets for a listener: one that was given, or new ones. `beside`: a listener that leaves has
+    /// its port.
     fn open(
         &self,
         listener: &Listener,
         count: usize,
+        beside: bool,
     ) -> io::Result<(SocketAddr, Vec<sockets::Opened>)> {
         let given = self
             .given
@@ -241,6 +301,7 @@ impl Proxy {
         match given {
             // It is used up when all else is well.
             Some(given) => sockets::share(given.try_clone()?, count),
+            None if beside => sockets::bind_beside(listener.listen, count),
             None => sockets::bind(listener.listen, count),
         }
     }
@@ -386,5 +447,9 @@ impl Made {
 /// Whether a listener of a new configuration is this one: port 0 stays what it became.
 fn same_place(running: &Running, listener: &Listener) -> bool {
     let asked = running.listener.listen == listener.listen;
-    asked && (listener.listen.port() != 0 || running.listener.way == listener.way)
+    let same = asked && (listener.listen.port() != 0 || running.listener.way == listener.way);
+    same || running.address == listener.listen
 }
+
+#[cfg(test)]
+mod tests;

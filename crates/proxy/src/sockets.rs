@@ -22,18 +22,29 @@ pub(crate) struct Opened {
 /// # Errors
 /// Somebody listens there already, or it is not an address of this machine.
 pub(crate) fn bind(address: SocketAddr, count: usize) -> io::Result<(SocketAddr, Vec<Opened>)> {
-    let shared = count > 1;
-    if shared && address.port() != 0 {
+    if address.port() != 0 {
         // Sockets that share a port would share it with those of another process of the same user,
         // too: that should be a mistake and not half of the connections.
         drop(open(address, false)?);
     }
-    let first = open(address, shared)?;
+    bind_beside(address, count)
+}
+
+/// The same where a listener of one's own has the port at an overlapping address for a moment more.
+///
+/// # Errors
+/// Somebody listens there who does not share, or it is not an address of this machine.
+pub(crate) fn bind_beside(
+    address: SocketAddr,
+    count: usize,
+) -> io::Result<(SocketAddr, Vec<Opened>)> {
+    // A single one is shared as well: a reload may move it to an address that overlaps.
+    let first = open(address, true)?;
     let address = first.local_addr()?;
     let own = |socket| Opened { socket, lent: false };
     let mut all = vec![own(first)];
     while all.len() < count {
-        all.push(own(open(address, shared)?));
+        all.push(own(open(address, true)?));
     }
     Ok((address, all))
 }
@@ -83,6 +94,15 @@ mod tests {
             assert_eq!(taken.kind(), io::ErrorKind::AddrInUse, "{count}");
         }
         drop(sockets);
-        assert_eq!(bind(address, 1).unwrap().0, address);
+        let (same, one) = bind(address, 1).unwrap();
+        assert_eq!(same, address);
+        // A reload may take it from one address to all of them, and back.
+        let all = SocketAddr::from(([0, 0, 0, 0], address.port()));
+        assert_eq!(bind(all, 1).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let (_, beside) = bind_beside(all, 2).unwrap();
+        drop(one);
+        assert_eq!(bind(address, 1).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(bind_beside(address, 1).unwrap().0, address);
+        drop(beside);
     }
 }

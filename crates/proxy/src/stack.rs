@@ -17,7 +17,7 @@ use damper_tower::{
     ByHeader, DoorLayer, Error, GateLayer, Identify, LeverLayer, RetryLayer, SendLayer,
     SharedBudget, headers,
 };
-use http::{Request, Response};
+use http::{HeaderName, Request, Response};
 use tower_layer::Layer as _;
 use tower_service::Service;
 
@@ -54,6 +54,8 @@ pub struct Controls {
     pub(crate) hop: Arc<Hop>,
     /// Reads class and flow of callers that are believed; of others, what is left is nothing.
     pub(crate) identify: ByHeader,
+    /// The header with the rank of a user.
+    pub(crate) rank: Option<HeaderName>,
     pub(crate) reads: Reads,
     lever: LeverLayer<Carried>,
     kind: Kind,
@@ -113,10 +115,11 @@ impl Draft {
         below: Vec<SharedBudget>,
     ) -> Result<Self, Unknown> {
         let mut identify = identify(system);
-        if let Some(flow) = &listener.flow
-            && let Ok(name) = http::HeaderName::try_from(flow.as_str())
-        {
+        if let Some(name) = header(listener.flow.as_ref()) {
             identify = identify.with_flow(name);
+        }
+        if let Some(name) = header(listener.rank.as_ref()) {
+            identify = identify.with_rank(name);
         }
         let lever = LeverLayer::with(hop.lever().clone(), Carried);
         let saturated = Saturated::default();
@@ -144,7 +147,9 @@ impl Draft {
                 let retry = RetryLayer::with(policy, calls.budget, reads.clone(), identify.clone());
                 let gate = |gate| GateLayer::with(gate, reads.clone(), identify.clone());
                 let (breaker, throttle) = (gate(calls.breaker), gate(calls.throttle));
-                let send = SendLayer::new(identify.clone()).with_deadline(tells);
+                let send = SendLayer::new(identify.clone())
+                    .with_deadline(tells)
+                    .with_told(saturated.told().clone());
                 let hop = hop
                     .with_outlook(gain::outbound(system, call).unwrap_or_default())
                     .with_retry(&retry)
@@ -185,8 +190,14 @@ impl Rest {
     #[must_use]
     pub fn with(self, hop: Arc<Hop>, directory: Arc<Directory>, log: Option<Log>) -> Controls {
         let Self { listener, identify, reads, lever, kind, saturated } = self;
-        Controls { listener, hop, identify, reads, lever, kind, directory, saturated, log }
+        let rank = header(listener.rank.as_ref());
+        Controls { listener, hop, identify, rank, reads, lever, kind, directory, saturated, log }
     }
+}
+
+/// The name of a header, as the configuration has it.
+fn header(name: Option<&String>) -> Option<HeaderName> {
+    name.and_then(|name| HeaderName::try_from(name.as_str()).ok())
 }
 
 impl Controls {

@@ -32,6 +32,9 @@ pub enum TlsError {
     /// The authorities of callers cannot be used.
     #[error("the authorities for callers cannot be used: {0}")]
     Authorities(String),
+    /// The system has no file with authorities where it is looked for.
+    #[error("this system has no file with the authorities that it trusts where one is looked for")]
+    NoAuthorities,
     /// No certificate has this name.
     #[error("`{0}` is not the name of a server")]
     Name(String),
@@ -63,6 +66,19 @@ fn roots(path: &Path) -> Result<RootCertStore, TlsError> {
         roots.add(certificate).map_err(TlsError::Config)?;
     }
     Ok(roots)
+}
+
+/// The authorities in a file, or those of this system, of which some may be too old to be of use.
+pub(crate) fn authorities(file: Option<&Path>) -> Result<RootCertStore, TlsError> {
+    if let Some(file) = file {
+        return roots(file);
+    }
+    let path = damper_system::authorities().ok_or(TlsError::NoAuthorities)?;
+    let mut roots = RootCertStore::empty();
+    match roots.add_parsable_certificates(certificates(&path)?) {
+        (0, _) => Err(TlsError::File { path, what: "certificate" }),
+        _ => Ok(roots),
+    }
 }
 
 /// For callers.
@@ -110,18 +126,27 @@ impl ToUpstream {
     /// # Errors
     /// A file cannot be read or is of no use.
     pub fn new(tls: &ClientTls) -> Result<Self, TlsError> {
+        Self::with(roots(&tls.ca)?, tls.identity.as_ref(), &tls.name)
+    }
+
+    /// With a server of this name, in which these authorities are believed.
+    pub(crate) fn with(
+        roots: RootCertStore,
+        identity: Option<&(PathBuf, PathBuf)>,
+        name: &str,
+    ) -> Result<Self, TlsError> {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Config)?
-            .with_root_certificates(roots(&tls.ca)?);
-        let config = match &tls.identity {
+            .with_root_certificates(roots);
+        let config = match identity {
             None => builder.with_no_client_auth(),
             Some((chain, secret)) => builder
                 .with_client_auth_cert(certificates(chain)?, key(secret)?)
                 .map_err(TlsError::Config)?,
         };
-        let name =
-            ServerName::try_from(tls.name.clone()).map_err(|_| TlsError::Name(tls.name.clone()))?;
+        let wrong = |_| TlsError::Name(name.to_owned());
+        let name = ServerName::try_from(name.to_owned()).map_err(wrong)?;
         let with = |alpn: &[u8]| {
             let mut config = config.clone();
             config.alpn_protocols = vec![alpn.to_vec()];

@@ -16,10 +16,18 @@ use crate::upstream::{Connector, Directory};
 
 /// What a worker is told.
 pub(crate) enum Command {
-    /// These listeners, and no others.
-    Set(Vec<Given>),
+    /// These listeners, and no others; tell which could not begin.
+    Set { given: Vec<Given>, failed: std::sync::mpsc::Sender<Failed> },
     /// No more connections; tell how many are left at the end.
     Drain { timeout: Duration, done: std::sync::mpsc::Sender<usize> },
+}
+
+/// A listener that a worker could not begin with.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) hop: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) why: std::io::Error,
 }
 
 /// A listener for one worker.
@@ -89,7 +97,7 @@ async fn work(mut told: UnboundedReceiver<Command>, first: bool, seed: u64) {
         tokio::select! {
             command = told.recv() => match command {
                 None => return,
-                Some(Command::Set(given)) => work.set(given),
+                Some(Command::Set { given, failed }) => work.set(given, &failed),
                 Some(Command::Drain { timeout, done }) => {
                     let left = work.drain(timeout).await;
                     let _ = done.send(left);
@@ -101,7 +109,7 @@ async fn work(mut told: UnboundedReceiver<Command>, first: bool, seed: u64) {
 }
 
 impl Work {
-    fn set(&mut self, given: Vec<Given>) {
+    fn set(&mut self, given: Vec<Given>, failed: &std::sync::mpsc::Sender<Failed>) {
         let mut before = std::mem::take(&mut self.listeners);
         for Given { address, socket, controls, connector, gate, tls } in given {
             self.keep(&controls);
@@ -116,8 +124,11 @@ impl Work {
                 self.listeners.push(listener);
             } else if let Some(socket) = socket {
                 let route = Arc::new(Route::new(controls, connector, self.seed));
-                if let Ok(listener) = Listener::start(socket, address, route, gate, tls) {
-                    self.listeners.push(listener);
+                let hop = route.controls.hop.name().to_owned();
+                match Listener::start(socket, address, route, gate, tls) {
+                    Ok(listener) => self.listeners.push(listener),
+                    // Nobody hears it who has waited long enough.
+                    Err(why) => drop(failed.send(Failed { hop, address, why })),
                 }
             }
         }

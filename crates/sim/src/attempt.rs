@@ -98,7 +98,7 @@ impl Waits for Call {
 /// people.
 #[inline]
 pub(crate) fn who(class: u8, flow: u16) -> Who {
-    Who { class, flow: u64::from(class) << 16 | u64::from(flow) }
+    Who { class, flow: u64::from(class) << 16 | u64::from(flow), user: None }
 }
 
 impl Attempt {

@@ -15,12 +15,14 @@
 //! # Ok::<(), damper_system::Problems>(())
 //! ```
 
+mod classes;
 mod model;
 mod phases;
 mod read;
 mod sends;
 mod tables;
 mod things;
+mod tls;
 mod url;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +32,7 @@ pub use model::{
     MetricKind, Part, Phase, PhaseKind, Place, Plant, Pull, Recovered, Requirement, Search, Size,
     Speaks, Strength, Watched, WorkLever,
 };
+pub use tls::Believes;
 pub use url::Url;
 
 use crate::document::{Document, Format};
@@ -85,6 +88,14 @@ impl DrillFile {
     /// All mistakes of the file; where there are none, those of its system file, or of another file
     /// that it names.
     pub fn lower_with(&self, knows: &dyn Knows) -> Result<Drill, Problems> {
+        self.lower_with_warnings(knows).map(|(drill, _)| drill)
+    }
+
+    /// The same, with what the file may say but probably does not mean.
+    ///
+    /// # Errors
+    /// As [`Self::lower_with`].
+    pub fn lower_with_warnings(&self, knows: &dyn Knows) -> Result<(Drill, Problems), Problems> {
         let mut reader = self.0.reader();
         let root = self.0.root();
         let plant = read::plant(&mut reader, root, self.0.base())?;
@@ -94,8 +105,8 @@ impl DrillFile {
         }
         let requests = sends::request_files(&mut reader, root, self.0.base(), knows)?;
         let others = read::Others { plant, requests };
-        let drill = read::lower(&mut reader, root, self.0.base(), others)?;
-        self.0.conclude(reader, drill).map(|(drill, _)| drill)
+        let drill = read::lower(&mut reader, root, self.0.base(), others, knows)?;
+        self.0.conclude(reader, drill)
     }
 
     /// What the file is called in problems: its path.

@@ -44,20 +44,23 @@ mod schema;
 mod sections;
 pub mod sidecar;
 mod source;
+mod trust;
 mod units;
 mod yaml;
 
 #[doc(hidden)]
 pub use drill::rewrite_drill_tables;
 pub use drill::{
-    Abort, Callers, Cause, CauseKind, Ceilings, Drill, DrillFile, Follows, LeverKind, Limit,
-    Manner, Metric, MetricKind, Part, Phase, PhaseKind, Place, Plant, Pull, Recovered, Requirement,
-    Search, Size, Speaks, Strength, Url, Watched, WorkLever, drill_schema,
+    Abort, Believes, Callers, Cause, CauseKind, Ceilings, Drill, DrillFile, Follows, LeverKind,
+    Limit, Manner, Metric, MetricKind, Part, Phase, PhaseKind, Place, Plant, Pull, Recovered,
+    Requirement, Search, Size, Speaks, Strength, Url, Watched, WorkLever, drill_schema,
 };
 pub use file::SystemFile;
 pub use model::System;
 pub use problem::{Problem, Problems, Related, Severity};
+pub use read::misspelt;
 pub use requests::{BadPlaceholder, BadRequest, Knows, RequestFile, RequestKind};
 pub use schema::json::{json_schema, request_schema, sidecar_schema};
 #[doc(hidden)]
 pub use schema::tables::{rewrite as rewrite_tables, rewrite_sidecar as rewrite_sidecar_tables};
+pub use trust::authorities;

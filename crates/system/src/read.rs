@@ -10,6 +10,7 @@ use crate::source::Span;
 mod names;
 mod scalar;
 
+pub use names::misspelt;
 pub(crate) use names::{Defined, NameList, nearest};
 
 /// A value of a simple kind.

@@ -148,6 +148,14 @@ pub trait Knows {
     /// In words: they cannot be read.
     fn descriptors(&self, file: Option<&Path>) -> Result<(), String>;
 
+    /// A file with certificates of authorities.
+    ///
+    /// # Errors
+    /// In words: there is none in it.
+    fn authorities(&self, _file: &Path) -> Result<(), String> {
+        Ok(())
+    }
+
     /// A request whose texts are right.
     ///
     /// # Errors

@@ -87,6 +87,8 @@ pub struct Listener {
     pub timeout: Option<Nanos>,
     /// The header that tells the flows apart, for fair queues.
     pub flow: Option<String>,
+    /// The header with a user's rank among those of a class, 0 to 127.
+    pub rank: Option<String>,
     /// Which calls may be made twice (outbound).
     pub repeat: Repeat,
     /// TLS towards callers; `None`: plain.

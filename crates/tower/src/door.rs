@@ -14,7 +14,7 @@ mod lists;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -25,6 +25,7 @@ use damper_control::guard::Guard;
 use damper_control::overload::Detector;
 use damper_control::queue::{DropRule, Fifo, Order};
 use damper_control::{Nanos, Outcome, Pushback, Reason};
+use http::{HeaderMap, HeaderValue};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -35,6 +36,7 @@ use crate::budget::{SharedBudget, lock};
 use crate::classify::{Classify, Http};
 use crate::clock;
 use crate::error::{Error, Refusal};
+use crate::headers;
 use crate::identify::{ByHeader, Identify};
 use crate::stats::{Counters, Event};
 
@@ -175,10 +177,15 @@ impl Door {
     }
 }
 
-/// Whether a door is overloaded, for whoever writes replies.
+/// A level that is none.
+const SILENT: u32 = u32::MAX;
+
+/// Whether a door is overloaded, and whom it lets in, for whoever writes replies.
 #[derive(Clone, Debug)]
 pub struct Word {
     own: Arc<AtomicBool>,
+    /// The highest rank that it lets in; beyond all ranks: it does not tell.
+    level: Arc<AtomicU32>,
     below: Arc<[SharedBudget]>,
 }
 
@@ -187,6 +194,29 @@ impl Word {
     #[must_use]
     pub fn is_overloaded(&self) -> bool {
         self.own.load(Ordering::Relaxed) || self.below.iter().any(SharedBudget::passes_on)
+    }
+
+    /// The highest rank that the door lets in, if its admission rule tells callers (DAGOR).
+    #[must_use]
+    pub fn level(&self) -> Option<u32> {
+        let level = self.level.load(Ordering::Relaxed);
+        (level != SILENT).then_some(level)
+    }
+
+    /// Writes both into the headers of a reply. What the service says for another door is not its own.
+    pub fn write(&self, map: &mut HeaderMap) {
+        if self.is_overloaded() {
+            map.insert(headers::OVERLOADED, HeaderValue::from_static("1"));
+        }
+        match self.level() {
+            Some(level) => drop(map.insert(headers::LEVEL, HeaderValue::from(level))),
+            None => drop(map.remove(headers::LEVEL)),
+        }
+    }
+
+    fn set(&self, guard: &Guard) {
+        self.own.store(guard.is_overloaded(), Ordering::Relaxed);
+        self.level.store(guard.threshold().unwrap_or(SILENT), Ordering::Relaxed);
     }
 }
 
@@ -217,7 +247,7 @@ impl<C, I> Shared<C, I> {
         let result = {
             let mut core = lock(&self.core);
             let result = step(&mut core, &mut wakes);
-            self.word.own.store(core.guard.is_overloaded(), Ordering::Relaxed);
+            self.word.set(&core.guard);
             result
         };
         wakes.wake();
@@ -266,7 +296,8 @@ impl<C, I> DoorLayer<C, I> {
     /// The same with a classifier and with what tells whose request it is.
     #[must_use]
     pub fn with(door: Door, classify: C, identify: I) -> Self {
-        let word = Word { own: Arc::default(), below: door.below.into() };
+        let word = Word { own: Arc::default(), level: Arc::default(), below: door.below.into() };
+        word.set(&door.core.guard);
         let shared = Shared {
             core: Mutex::new(door.core),
             classify,

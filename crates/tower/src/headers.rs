@@ -5,6 +5,7 @@
 
 use damper_control::conditions::GrpcStatus;
 use damper_control::pushback::{grpc_pushback, retry_after};
+use damper_control::who::{CLASSES, COHORTS};
 use damper_control::{Nanos, Pushback, Reason};
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
@@ -17,6 +18,9 @@ pub const CLASS: HeaderName = HeaderName::from_static("x-damper-class");
 pub const DEADLINE: HeaderName = HeaderName::from_static("x-damper-deadline-ms");
 /// `1`: the callee, or something below it, is overloaded. Budgets that listen cut at once.
 pub const OVERLOADED: HeaderName = HeaderName::from_static("x-damper-overloaded");
+/// The highest rank that the callee lets in now (DAGOR): class × 128 + the user's cohort. Callers turn
+/// away what is above it before they send.
+pub const LEVEL: HeaderName = HeaderName::from_static("x-damper-level");
 /// The reason for which a request was turned away before any work.
 pub const REFUSED: HeaderName = HeaderName::from_static("x-damper-refused");
 /// gRPC's deadline.
@@ -49,6 +53,20 @@ pub fn is_grpc(headers: &HeaderMap) -> bool {
 pub(crate) fn number(value: &[u8]) -> Option<u64> {
     let all = (1..=19).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
     all.then(|| value.iter().fold(0, |sum, d| sum * 10 + u64::from(d - b'0')))
+}
+
+/// A user's rank among those of a class, as a header has it: 0, the most important, to 127.
+#[must_use]
+pub fn user(value: &[u8]) -> Option<u8> {
+    let number = number(value.trim_ascii())?;
+    u8::try_from(number).ok().filter(|user| u32::from(*user) < COHORTS)
+}
+
+/// The level that a callee tells, if it is one.
+#[must_use]
+pub fn level(headers: &HeaderMap) -> Option<u32> {
+    let number = number(headers.get(LEVEL)?.as_bytes().trim_ascii())?;
+    u32::try_from(number).ok().filter(|level| *level < CLASSES as u32 * COHORTS)
 }
 
 /// Reads `grpc-timeout`: at most eight digits and a unit.

@@ -80,12 +80,13 @@ pub struct ByHeader {
     default: u8,
     names: Arc<[Name]>,
     flow: Option<HeaderName>,
+    rank: Option<HeaderName>,
     trusted: bool,
 }
 
 impl Default for ByHeader {
     fn default() -> Self {
-        Self { default: 0, names: Arc::from([]), flow: None, trusted: true }
+        Self { default: 0, names: Arc::from([]), flow: None, rank: None, trusted: true }
     }
 }
 
@@ -115,6 +116,12 @@ impl ByHeader {
     #[must_use]
     pub fn with_flow(self, header: HeaderName) -> Self {
         Self { flow: Some(header), ..self }
+    }
+
+    /// The header with a user's rank among those of its class, as [`headers::user`] reads it.
+    #[must_use]
+    pub fn with_rank(self, header: HeaderName) -> Self {
+        Self { rank: Some(header), ..self }
     }
 
     /// Does not look at headers: for callers who could give themselves the highest class.
@@ -158,7 +165,8 @@ impl<B> Identify<http::Request<B>> for ByHeader {
         let flow = extensions.get::<Flow>().map(|flow| flow.0);
         let by_header = || self.flow.as_ref().and_then(|name| map.get(name));
         let flow = flow.or_else(|| by_header().map(|v| hash(v.as_bytes()))).unwrap_or(0);
-        Who { class, flow }
+        let rank = self.rank.as_ref().filter(|_| self.trusted).and_then(|name| map.get(name));
+        Who { class, flow, user: rank.and_then(|value| headers::user(value.as_bytes())) }
     }
 
     fn deadline(&self, request: &http::Request<B>) -> Option<Nanos> {
@@ -231,6 +239,25 @@ mod tests {
         assert_eq!(who("a"), who("a"));
         assert_eq!(Flow(who("a")), Flow::named(b"a"));
         assert_ne!(who("a"), who("b"));
+    }
+
+    #[test]
+    fn ranks_are_bounded_and_of_those_that_are_believed() {
+        let rank = HeaderName::from_static("x-rank");
+        let by = ByHeader::default().with_rank(rank.clone());
+        for (value, user) in [
+            ("0", Some(0)),
+            (" 127 ", Some(127)),
+            ("128", None),
+            ("-1", None),
+            ("1.5", None),
+            ("", None),
+            ("99999999999999999999999", None),
+        ] {
+            assert_eq!(by.who(&with(rank.clone(), value)).user, user, "{value:?}");
+        }
+        assert_eq!(by.untrusted().who(&with(rank.clone(), "0")).user, None);
+        assert_eq!(ByHeader::default().who(&with(rank, "0")).user, None, "it is not looked for");
     }
 
     #[tokio::test(start_paused = true)]

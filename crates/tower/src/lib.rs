@@ -42,7 +42,7 @@ pub use error::{Error, Refusal, TimedOut};
 pub use gate::GateLayer;
 pub use identify::{ByHeader, Class, Deadline, Everyone, Flow, Idempotent, Identify};
 pub use lever::{LeverLayer, SharedLever};
-pub use propagate::{ReceiveLayer, SendLayer};
+pub use propagate::{ReceiveLayer, SendLayer, Told};
 pub use respond::RespondLayer;
 pub use retry::hedge::HedgeLayer;
 pub use retry::{Policy, RetryLayer};

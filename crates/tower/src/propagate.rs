@@ -8,6 +8,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::{Context as TaskContext, Poll};
 
 use damper_control::{Nanos, Reason};
@@ -126,12 +128,41 @@ where
     }
 }
 
+/// What a callee said about whom it lets in (DAGOR's level). Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Told(Arc<Heard>);
+
+#[derive(Debug, Default)]
+struct Heard {
+    level: AtomicU32,
+    until: AtomicU64,
+}
+
+impl Told {
+    /// How long it is believed: a callee that lets in nobody of a caller could otherwise never say
+    /// anything else.
+    pub const BELIEVES: Nanos = Nanos::from_secs(1);
+
+    /// The callee lets in this rank and those before it.
+    pub fn hear(&self, now: Nanos, level: u32) {
+        self.0.level.store(level, Ordering::Relaxed);
+        self.0.until.store((now + Self::BELIEVES).0, Ordering::Relaxed);
+    }
+
+    /// Whether the callee would turn away this rank, as far as is known.
+    #[must_use]
+    pub fn refuses(&self, now: Nanos, rank: u32) -> bool {
+        now.0 < self.0.until.load(Ordering::Relaxed) && rank > self.0.level.load(Ordering::Relaxed)
+    }
+}
+
 /// Writes what callees should know; see the [module](self).
 #[derive(Clone, Debug)]
 pub struct SendLayer<I = ByHeader> {
     identify: I,
     allowance: Nanos,
     silent: bool,
+    told: Told,
     counters: Counters,
 }
 
@@ -144,7 +175,13 @@ impl Default for SendLayer {
 impl<I> SendLayer<I> {
     /// Reads requests like this.
     pub fn new(identify: I) -> Self {
-        Self { identify, allowance: Nanos::ZERO, silent: false, counters: Counters::default() }
+        Self {
+            identify,
+            allowance: Nanos::ZERO,
+            silent: false,
+            told: Told::default(),
+            counters: Counters::default(),
+        }
     }
 
     /// Keeps so much of the time that is left for the way there and back.
@@ -158,6 +195,13 @@ impl<I> SendLayer<I> {
     #[must_use]
     pub fn with_deadline(self, told: bool) -> Self {
         Self { silent: !told, ..self }
+    }
+
+    /// Does not send what the callee would turn away, by what it said last. Whoever reads its replies
+    /// hears it.
+    #[must_use]
+    pub fn with_told(self, told: Told) -> Self {
+        Self { told, ..self }
     }
 
     /// What it counts.
@@ -196,11 +240,16 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let SendLayer { identify, allowance, silent, counters } = &self.layer;
-        let class = identify.who(&request).class;
+        let SendLayer { identify, allowance, silent, told, counters } = &self.layer;
+        let (who, now) = (identify.who(&request), clock::now());
+        let class = who.class;
         counters.count(class, Event::Request);
+        if told.refuses(now, who.rank_at(now)) {
+            counters.count(class, Event::Refused(Reason::Shed));
+            return OrRefused::refused(Refusal::new(Reason::Shed, class));
+        }
         if let Some(deadline) = identify.deadline(&request) {
-            match damper_control::deadline::left(clock::now(), deadline, *allowance) {
+            match damper_control::deadline::left(now, deadline, *allowance) {
                 // What the caller wrote would be longer than what is left, more so with each retry.
                 Some(_) if *silent => headers::remove_time_left(request.headers_mut()),
                 Some(left) => headers::write_time_left(request.headers_mut(), left),

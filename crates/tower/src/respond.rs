@@ -23,7 +23,8 @@ pub struct RespondLayer {
 }
 
 impl RespondLayer {
-    /// Says OVERLOADED in every reply while this word says so.
+    /// Says OVERLOADED in every reply while this word says so, and whom the door lets in if its rule
+    /// tells.
     #[must_use]
     pub fn saying(self, word: Word) -> Self {
         Self { word: Some(word) }
@@ -121,8 +122,8 @@ where
             }
             Err(Error::Inner(error)) => return Poll::Ready(Err(error)),
         };
-        if this.word.as_ref().is_some_and(Word::is_overloaded) {
-            response.headers_mut().insert(headers::OVERLOADED, HeaderValue::from_static("1"));
+        if let Some(word) = this.word {
+            word.write(response.headers_mut());
         }
         Poll::Ready(Ok(response))
     }

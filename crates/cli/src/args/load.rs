@@ -65,9 +65,10 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "FILE", requires = "grpc")]
     pub(crate) descriptors: Option<PathBuf>,
     /// With --grpc: ask the server what its methods take (grpc.reflection.v1)
-    #[arg(long, requires = "grpc", conflicts_with_all = ["descriptors", "dry_run"])]
+    #[arg(long, requires = "grpc", conflicts_with = "descriptors")]
     pub(crate) reflect: bool,
-    /// With --grpc: the message as JSON, if every request has the same one
+    /// With --grpc: the message as JSON, if every request has the same one; a list is the messages of a
+    /// stream
     #[arg(long, value_name = "JSON", requires = "grpc", conflicts_with = "requests")]
     pub(crate) message: Option<String>,
     /// With https://: the authorities whose certificates are believed (PEM); else the system's
@@ -127,7 +128,8 @@ pub(crate) struct LoadArgs {
     /// With --from-har and --from-curl: keep what looks like a secret, in place of variables
     #[arg(long)]
     pub(crate) keep_secrets: bool,
-    /// Say what would be sent where, and send nothing
+    /// Say what would be sent where, and send nothing; with --reflect the server is asked what its
+    /// methods take
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Write a page with percentiles of latency, rates over time, and ends by kind

@@ -82,8 +82,8 @@ async fn lifted(args: &DrillArgs) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
-/// The plan, as the command line changes it.
-fn plan(args: &DrillArgs, file: &Path) -> Result<Drill, Problems> {
+/// The plan, as the command line changes it, with what it probably does not mean.
+fn plan(args: &DrillArgs, file: &Path) -> Result<(Drill, Problems), Problems> {
     let mut file = DrillFile::read(file)?;
     for assignment in &args.set {
         file.set(assignment)?;
@@ -92,11 +92,12 @@ fn plan(args: &DrillArgs, file: &Path) -> Result<Drill, Problems> {
     if let Some(of) = args.of {
         file.set(&format!("headroom.of={}", of.word()))?;
     }
-    file.lower_with(&Checks::default())
+    file.lower_with_warnings(&Checks::default())
 }
 
 async fn drill(args: &DrillArgs, path: &Path) -> anyhow::Result<u8> {
-    let mut drill = plan(args, path)?;
+    let (mut drill, warnings) = plan(args, path)?;
+    print::problems(&warnings);
     let written = drill.clone();
     let slower = args.slower.unwrap_or(drill.slower);
     drill.slower = 1.0;

@@ -18,7 +18,7 @@ use damper_drill::load::{
 };
 use tokio::sync::oneshot;
 
-pub(crate) use outcome::{Attempts, Outcome, Times};
+pub(crate) use outcome::{Attempts, Outcome, Replies, Times};
 pub(crate) use plan::Shown;
 
 use plan::Plan;

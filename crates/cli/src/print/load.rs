@@ -2,7 +2,7 @@
 
 use super::table::table;
 use super::{BOLD, DIM, colour, line, paint, percent, rate, seconds, thousands};
-use crate::command::load::{Attempts, Outcome, Shown, Times};
+use crate::command::load::{Attempts, Outcome, Replies, Shown, Times};
 
 /// What would be sent where.
 pub(crate) fn load_plan(plan: &Shown) {
@@ -28,7 +28,11 @@ pub(crate) fn load_plan(plan: &Shown) {
         rate(plan.max_rate_rps),
         thousands(plan.max_requests),
     ));
-    line("nothing was sent");
+    line(if plan.reflected {
+        "the server was asked what its methods take, and no request was sent"
+    } else {
+        "nothing was sent"
+    });
 }
 
 fn head(plan: &Shown) {
@@ -99,6 +103,10 @@ pub(crate) fn loaded(outcome: &Outcome) {
     table(&["ms from the intended start", "p50", "p90", "p99", "p99.9", "max"], &rows);
     line("");
     attempts(&outcome.total.attempts, outcome.withheld);
+    if let Some(Replies { messages, bytes }) = outcome.total.received {
+        let (messages, bytes) = (thousands(messages), thousands(bytes));
+        line(&format!("replies read to their end: {messages} messages, {bytes} bytes"));
+    }
     let Times { p50, p99, .. } = outcome.late_ms;
     line(&format!("requests were sent {p50:.2} / {p99:.2} ms late (p50 / p99)"));
     let (sent, asked) = (outcome.total.requests - outcome.total.not_sent, outcome.total.requests);

@@ -13,6 +13,7 @@ use crate::program::{Ran, command, damper, finished, number};
 
 mod others;
 mod storm;
+mod tls;
 
 /// A server that answers everything with 200, at once.
 fn server() -> u16 {
@@ -116,6 +117,21 @@ impl Drop for Running {
             let _ = child.wait();
         }
     }
+}
+
+#[test]
+fn a_class_that_is_probably_misspelt_in_a_part_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.yaml");
+    let text = "drill: 1\ntarget: http://127.0.0.1:1/\nphases: [{hold: 1s}]\nload:\n\
+                - {rate: {high: 1/s, low: 1/s}}\n- {rate: {high: 1/s, lwo: 1/s}}\n";
+    std::fs::write(&file, text).unwrap();
+    let ran = damper(&["drill", file.to_str().unwrap(), "--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("only this part has a class `lwo`"), "{}", ran.err);
+    assert!(ran.err.contains("did you mean `low`?"), "{}", ran.err);
+    std::fs::write(&file, text.replace("lwo", "low")).unwrap();
+    assert_eq!(damper(&["drill", file.to_str().unwrap(), "--dry-run"]).err, "");
 }
 
 const LONG: &str = "phases: [{load: 100%, over: 0s}, {hold: 500ms}, {start: broken, for: 5min}]";

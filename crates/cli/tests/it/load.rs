@@ -72,6 +72,22 @@ fn what_is_refused() {
 }
 
 #[test]
+fn a_class_that_is_probably_misspelt_is_said() {
+    let file = "crates/cli/tests/it/systems/requests.yaml";
+    let of = |mix: &str| {
+        let target = ["load", "127.0.0.1:8080", "--rate", "90/s", "--requests", file];
+        damper(&[target.as_slice(), &["--class-mix", mix, "--dry-run"]].concat())
+    };
+    let ran = of("hihg=20%,low=80%");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("the class `hihg` of --class-mix is none of the request file"));
+    assert!(ran.err.contains("did you mean `high`?"), "{}", ran.err);
+    for mix in ["high=20%,low=80%", "high=20%,batch=80%"] {
+        assert_eq!(of(mix).err, "", "{mix}");
+    }
+}
+
+#[test]
 fn calls_that_cannot_be_made_are_refused() {
     for (args, why) in [
         (&["--insecure"][..], "for a target with https://"),
@@ -137,6 +153,35 @@ fn retries_are_attempts_and_no_requests() {
     assert!((number(&result, "/total/attempts/per_request") - 4.0).abs() < 1e-9);
     assert!(number(&result, "/total/goodput_rps").abs() < 1e-9);
     assert!(number(&result, "/total/throughput_rps") > 3.0 * requests);
+}
+
+#[test]
+fn callers_follow_a_policy_by_the_names_of_their_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("system.yaml");
+    let text = "damper: 1\nclasses: [high, low]\nload: {high: 1/s, low: 1/s}\n\
+        services: {db: {workers: 1, service_time: 1ms}}\nrequests: {read: {calls: [db]}}\n\
+        policies: {\"client -> db\": {timeout: 1s, retry: {limit: {high: 3, low: 0}}}}\n";
+    std::fs::write(&file, text).unwrap();
+    let target = format!("http://127.0.0.1:{}/", server(BUSY));
+    let of = |mix: &str| {
+        let args = ["load", &target, "--rate", "100/s", "--for", "300ms", "--json"];
+        let policy = ["--policy", file.to_str().unwrap(), "--edge", "client -> db"];
+        let ran = damper(&[&args[..], &policy, &["--class-mix", mix]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let result: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        (number(&result, "/total/attempts/per_request"), ran.err)
+    };
+    for (mix, attempts, said) in [
+        ("low=100%", 1.0, ""),
+        ("high=100%", 4.0, ""),
+        ("tin=100%", 4.0, "by position, as no class has a name of the file's: tin as high"),
+        ("tin=99%,high=1%", 1.0, "of the file's lowest class, low, as it does not know: tin"),
+    ] {
+        let (per_request, err) = of(mix);
+        assert!((per_request - attempts).abs() < 0.5, "{mix}: {per_request}");
+        assert!(err.contains(said) && said.is_empty() == err.is_empty(), "{mix}: {err}");
+    }
 }
 
 #[test]

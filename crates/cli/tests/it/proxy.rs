@@ -103,6 +103,15 @@ fn it_serves_reloads_and_ends() {
     // Its worker hears of it a moment later.
     while !ask(db, "/").ends_with("two") {}
 
+    // From the loopback interface to all, on the same port.
+    write(
+        &config(backend("three"))
+            .replace("listen: 127.0.0.1:0, up", &format!("listen: 0.0.0.0:{db}, up")),
+    );
+    signal(&child, "-HUP");
+    until(&mut lines, "reloaded");
+    while !ask(db, "/").ends_with("three") {}
+
     signal(&child, "-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     until(&mut lines, "draining");

@@ -309,11 +309,11 @@ mod tests {
 
     /// A flow of this cohort.
     fn flow(cohort: u32) -> u64 {
-        (0..).find(|flow| Who { class: 0, flow: *flow }.cohort() == cohort).unwrap()
+        (0..).find(|flow| Who { class: 0, flow: *flow, user: None }.cohort() == cohort).unwrap()
     }
 
     fn who(rank: u32) -> Who {
-        Who { class: (rank / COHORTS) as u8, flow: flow(rank % COHORTS) }
+        Who { class: (rank / COHORTS) as u8, flow: flow(rank % COHORTS), user: None }
     }
 
     fn dagor() -> Dagor {
@@ -435,7 +435,7 @@ mod tests {
         (first.level, second.level) = (63, 63);
         let (mut by_user, mut by_chance) = (0, 0);
         for _ in 0..1999 {
-            let who = Who { class: 0, flow: rng.next_u64() };
+            let who = Who { class: 0, flow: rng.next_u64(), user: None };
             by_user += u32::from(first.ask(MS(0), who) && second.ask(MS(0), who));
             by_chance += u32::from(rng.next_u64() % 2 == 0 && rng.next_u64() % 2 == 0);
         }
@@ -467,7 +467,7 @@ mod tests {
         ) {
             let mut d = Dagor::try_new(MS(1000), 20, MS(20), 30.0, 5.0).unwrap();
             for (now, class, flow, waited) in asks {
-                let (now, who) = (Nanos(now), Who { class, flow });
+                let (now, who) = (Nanos(now), Who { class, flow, user: None });
                 d.tick(now);
                 let level = d.threshold().unwrap();
                 prop_assert_eq!(d.ask(now, who), who.rank_at(now) <= level);

@@ -291,7 +291,7 @@ mod tests {
             for (second, passed) in passed.iter_mut().enumerate() {
                 for i in 0..4000 {
                     flow = flow.wrapping_add(0x9E37_79B9_7F4A_7C15);
-                    let who = Who { class: (i % 5) as u8, flow };
+                    let who = Who { class: (i % 5) as u8, flow, user: None };
                     let now = MS(second as u64 * 1000 + i / 4);
                     *passed += u32::from(rule.admit(now, who, &busy(25), &mut rng).is_ok());
                 }

@@ -132,7 +132,7 @@ impl Run<'_> {
         // By chance, because in turn they could fall in step with the tokens of a rate limit.
         let classes = self.plant.classes;
         let class = classes[below(classes.len() as u64, &mut self.rng) as usize];
-        let who = Who { class, flow: self.rng.next_u64() };
+        let who = Who { class, flow: self.rng.next_u64(), user: None };
         let i = usize::from(class);
         self.seen.offered[i] += 1;
         let busy = self.busy();
@@ -280,7 +280,7 @@ fn no_rule_panics_when_time_stands_still_jumps_or_goes_back() {
         ];
         for i in 0..4000u64 {
             let now = Nanos(times[(i / 7) as usize % times.len()]);
-            let who = Who { class: (i % 20) as u8, flow: rng.next_u64() };
+            let who = Who { class: (i % 20) as u8, flow: rng.next_u64(), user: None };
             let extreme = |on: bool| if on { u32::MAX } else { (i % 11) as u32 };
             let busy = Busy {
                 waiting: extreme(i % 5 == 0),

@@ -316,7 +316,7 @@ mod tests {
         for (load, threshold) in [(0.0, 640.0), (0.5, 560.0), (0.8, 312.32), (1.0, 0.0)] {
             let mut q = quarkus(1);
             assert!(q.ask(MS(0), Who::of(4), load), "not overloaded");
-            let group = |class: u8| Who { class, flow: 0 };
+            let group = |class: u8| Who { class, flow: 0, user: None };
             let admitted = [0, 1, 2, 3, 4].map(|c| q.ask(MS(0), group(c), load));
             assert!((q.threshold - threshold).abs() < 1e-9, "{load}");
             // Groups 1, 129, 257, 385, 513.
@@ -329,7 +329,10 @@ mod tests {
     #[test]
     fn the_group_at_the_threshold_is_admitted() {
         let of = |cohort| {
-            (0..).map(|flow| Who { class: 4, flow }).find(|who| who.cohort() == cohort).unwrap()
+            (0..)
+                .map(|flow| Who { class: 4, flow, user: None })
+                .find(|who| who.cohort() == cohort)
+                .unwrap()
         };
         for (cohort, admitted) in [(46, true), (47, true), (48, false)] {
             let mut q = quarkus(1);

@@ -127,7 +127,7 @@ mod tests {
     }
 
     fn who(flow: u64) -> Who {
-        Who { class: 0, flow }
+        Who { class: 0, flow, user: None }
     }
 
     #[test]

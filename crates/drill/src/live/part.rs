@@ -3,16 +3,20 @@
 use std::net::SocketAddr;
 
 use damper_system::model::{Load, System, Work};
-use damper_system::{Drill, Part as Planned, Place, RequestFile, Speaks};
+use damper_system::{Believes, Drill, Part as Planned, Place, RequestFile, Speaks, Url};
 
 use crate::consent::Consent;
-use crate::load::{Bounds, Methods, Protocol, Request, Stream, Target, Text, header};
+use crate::load::{
+    Bounds, Methods, Protocol, Request, Stream, Target, Text, Tls, TlsError, Trust, header,
+};
 use crate::places::Places;
 
 /// A part of a load, ready to be sent.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) target: Target,
+    /// With TLS, and how; `None`: without.
+    pub(super) tls: Option<Tls>,
     /// The host as the plan names it: behind one address there may be several.
     pub(super) authority: String,
     pub(super) streams: Vec<Stream>,
@@ -54,6 +58,10 @@ impl Part {
         let all: Vec<SocketAddr> = found.collect();
         let address = preferred(&all).ok_or_else(|| format!("{url} is nowhere"))?;
         let target = Target::agreed(&url, address, protocol, consent).map_err(|e| e.to_string())?;
+        let tls = match &part.believes {
+            Some(believes) => Some(agreed(&url, target, believes, protocol).await?),
+            None => None,
+        };
         let own = |(class, load): (usize, &Load)| {
             load.scaled(part.shares.get(class).copied().unwrap_or(0.0))
         };
@@ -69,6 +77,7 @@ impl Part {
         });
         Ok(Self {
             target,
+            tls,
             authority: url.authority(),
             streams: streams.collect(),
             requests: kinds.requests,
@@ -90,6 +99,28 @@ impl Part {
             total: of(whole.total as f64) as u64,
             ..*whole
         }
+    }
+}
+
+/// TLS with a target, tried once: what is wrong with it is said before anything is sent.
+async fn agreed(
+    url: &Url,
+    target: Target,
+    believes: &Believes,
+    protocol: Protocol,
+) -> Result<Tls, String> {
+    let trust = match believes {
+        Believes::System => Trust::System,
+        Believes::Authorities(file) => Trust::Authorities(file.clone()),
+        Believes::Anything => Trust::Anything,
+    };
+    let tls = Tls::new(&url.host, &trust).map_err(|why| why.to_string())?;
+    match tls.agree(target, &[protocol]).await {
+        Ok(_) => Ok(tls),
+        Err(why @ TlsError::Refused { by_certificate: true, .. }) => {
+            Err(format!("{why}: `ca:` in the plan names whose certificates are believed"))
+        }
+        Err(why) => Err(why.to_string()),
     }
 }
 
@@ -214,6 +245,7 @@ mod tests {
     fn bounds_of_parts_add_up_to_those_of_the_whole() {
         let part = |portion: f64| Part {
             target: Target::parse("127.0.0.1:1", Protocol::Http1).unwrap(),
+            tls: None,
             authority: String::new(),
             streams: Vec::new(),
             requests: Vec::new(),

@@ -20,6 +20,19 @@ pub struct Caller {
     pub needs: Nanos,
     /// Whether `Retry-After` and `grpc-retry-pushback-ms` are done as they say.
     pub heeds_pushback: bool,
+    /// By class of the load: which class of the policy it is; none: the same.
+    pub classes: Vec<u8>,
+}
+
+/// How the classes of a load found those of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matched {
+    /// All by their names, or there is only one to be found.
+    ByName,
+    /// None of the names is the policy's: the first is the first, and so on.
+    ByPosition,
+    /// These are none of the policy's, and are taken for its lowest.
+    Partly(Vec<String>),
 }
 
 impl Caller {
@@ -33,6 +46,7 @@ impl Caller {
             deadline: None,
             needs: Nanos::ZERO,
             heeds_pushback: false,
+            classes: Vec::new(),
         }
     }
 
@@ -65,7 +79,37 @@ impl Caller {
             deadline: policy.deadline,
             needs: policy.needs,
             heeds_pushback: policy.heeds_pushback,
+            classes: Vec::new(),
         }
+    }
+
+    /// The same for a load with classes of its own, `theirs` being those of the policy: by name, and by
+    /// position where no name is the same.
+    #[must_use]
+    pub fn for_classes(self, ours: &[String], theirs: &[String]) -> (Self, Matched) {
+        let lowest = theirs.len().saturating_sub(1);
+        let named = |name: &String| theirs.iter().position(|their| their == name);
+        let unknown: Vec<String> =
+            ours.iter().filter(|name| named(name).is_none()).cloned().collect();
+        let matched = match unknown.len() {
+            _ if lowest == 0 => Matched::ByName,
+            0 => Matched::ByName,
+            all if all == ours.len() => Matched::ByPosition,
+            _ => Matched::Partly(unknown),
+        };
+        let of = |(position, name): (usize, &String)| match matched {
+            Matched::ByPosition => position.min(lowest),
+            _ => named(name).unwrap_or(lowest),
+        };
+        let classes = ours.iter().enumerate().map(of);
+        let classes = classes.map(|class| u8::try_from(class).unwrap_or(u8::MAX)).collect();
+        (Self { classes, ..self }, matched)
+    }
+
+    /// The class of the policy that a class of the load is.
+    pub(super) fn class(&self, of_load: usize) -> u8 {
+        let same = u8::try_from(of_load).unwrap_or(u8::MAX);
+        self.classes.get(of_load).copied().unwrap_or(same)
     }
 
     /// The same with another time for an attempt.
@@ -83,5 +127,27 @@ impl Caller {
 impl Default for Caller {
     fn default() -> Self {
         Self::without_retries()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_those_of_their_names() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let of = |ours: &[&str], theirs: &[&str]| {
+            let (caller, matched) = Caller::naive(1).for_classes(&names(ours), &names(theirs));
+            ((0..ours.len()).map(|class| caller.class(class)).collect::<Vec<_>>(), matched)
+        };
+        let both = ["high", "low"];
+        assert_eq!(of(&["low", "high"], &both), (vec![1, 0], Matched::ByName));
+        assert_eq!(of(&["low"], &both), (vec![1], Matched::ByName));
+        assert_eq!(of(&["gold", "tin", "mud"], &both), (vec![0, 1, 1], Matched::ByPosition));
+        let partly = Matched::Partly(names(&["mud"]));
+        assert_eq!(of(&["mud", "high"], &both), (vec![1, 0], partly));
+        assert_eq!(of(&["gold", "tin"], &["default"]), (vec![0, 0], Matched::ByName));
+        assert_eq!(Caller::naive(1).class(3), 3, "without a policy of others");
     }
 }

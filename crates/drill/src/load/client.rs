@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, TE};
 use hyper::{Method, Request, Uri};
@@ -12,6 +12,7 @@ use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
 use super::end::{AttemptEnd, Ended, Said, of_grpc, of_status};
+use super::grpc::{Frames, frame};
 use super::request::Prepared;
 use super::target::{Protocol, Target};
 use super::tls::{Stream, Tls};
@@ -70,14 +71,24 @@ impl Clients {
         };
         let (status, mut headers) = (response.status().as_u16(), response.headers().clone());
         let mut body = response.into_body();
+        let mut frames = Frames::default();
         // The body is thrown away as it comes; only what stands behind it is kept.
         while let Some(frame) = body.frame().await {
-            match frame {
-                Ok(frame) => headers.extend(frame.into_trailers().unwrap_or_default()),
-                Err(_) => return AttemptEnd::Connection.into(),
+            let Ok(frame) = frame else { return AttemptEnd::Connection.into() };
+            match frame.into_data() {
+                Ok(data) if self.target.protocol() == Protocol::Grpc => frames.read(&data),
+                Ok(_) => {}
+                Err(frame) => headers.extend(frame.into_trailers().unwrap_or_default()),
             }
         }
-        end(self.target.protocol(), status, &headers, prepared)
+        let mut ended = end(self.target.protocol(), status, &headers, prepared);
+        match frames.whole() {
+            Some(received) => ended.received = received,
+            // Whatever its status says, a reply that stops within a message is none.
+            None if ended.end == AttemptEnd::Ok => ended.end = AttemptEnd::Failed,
+            None => {}
+        }
+        ended
     }
 }
 
@@ -89,7 +100,8 @@ fn request(
 ) -> Option<Request<Full<Bytes>>> {
     let grpc = target.protocol() == Protocol::Grpc;
     let filled = prepared.parts(number, tls)?;
-    let body = if grpc { message(&filled.body)? } else { filled.body };
+    let is_bare = grpc && !prepared.is_message();
+    let body = if is_bare { message(&filled.body)? } else { filled.body };
     let mut request = Request::new(Full::new(body));
     *request.uri_mut() = filled.uri;
     *request.method_mut() = filled.method;
@@ -108,13 +120,11 @@ fn request(
     Some(request)
 }
 
-/// A message of gRPC: not compressed, its length, itself.
+/// A message of gRPC as it is sent.
 pub(super) fn message(body: &[u8]) -> Option<Bytes> {
-    let mut message = BytesMut::with_capacity(body.len() + 5);
-    message.put_u8(0);
-    message.put_u32(u32::try_from(body.len()).ok()?);
-    message.put_slice(body);
-    Some(message.freeze())
+    let mut wire = Vec::new();
+    frame(body, &mut wire)?;
+    Some(wire.into())
 }
 
 fn end(protocol: Protocol, status: u16, headers: &HeaderMap, prepared: &Prepared) -> Ended {

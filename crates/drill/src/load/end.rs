@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use damper_control::{Nanos, Outcome, Pushback, pushback};
 
+use super::grpc::Received;
 use super::tally::End;
 
 /// How one attempt ended, as its caller sees it.
@@ -81,11 +82,13 @@ impl AttemptEnd {
 pub(super) struct Ended {
     pub(super) end: AttemptEnd,
     pub(super) pushback: Option<Pushback>,
+    /// Of gRPC: what came in the reply.
+    pub(super) received: Received,
 }
 
 impl From<AttemptEnd> for Ended {
     fn from(end: AttemptEnd) -> Self {
-        Self { end, pushback: None }
+        Self { end, pushback: None, received: Received::default() }
     }
 }
 
@@ -116,7 +119,7 @@ impl Said {
 
     pub(super) fn with(self, end: AttemptEnd) -> Ended {
         let end = if end == AttemptEnd::Rejected && self.shed { AttemptEnd::Shed } else { end };
-        Ended { end, pushback: self.pushback }
+        Ended { pushback: self.pushback, ..end.into() }
     }
 }
 

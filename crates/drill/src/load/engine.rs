@@ -215,6 +215,11 @@ impl Engine {
         self.requests.get(call.arrival.class)?.get(call.arrival.kind)
     }
 
+    /// As the policy of the callers sees it.
+    fn class(&self, call: &Call) -> u8 {
+        self.caller.class(call.arrival.class)
+    }
+
     /// A request is due.
     pub(super) fn arrive(self: &Arc<Self>, arrival: Arrival, number: u64, now: Nanos) {
         let mut core = self.core();
@@ -280,7 +285,7 @@ impl Engine {
         }
         core.allowance -= 1.0;
         if self.caller.is_active() {
-            core.budget.start(now, call.state.attempt(class(&call)));
+            core.budget.start(now, call.state.attempt(self.class(&call)));
         }
         let until = Some(call.until);
         call.gives_up =
@@ -411,7 +416,7 @@ impl Engine {
     fn settle(&self, core: &mut Core, mut call: Call, ended: Ended, now: Nanos) -> Option<Call> {
         let counts = call.arrival.at >= self.warmup;
         if counts {
-            core.tally.record_attempt(&call.arrival, ended.end, call.state.retries > 0);
+            core.tally.record_attempt(&call.arrival, ended, call.state.retries > 0);
         }
         if self.caller.is_active() {
             match self.decide(core, &mut call, ended, now) {
@@ -437,7 +442,7 @@ impl Engine {
         let retry = &self.caller.retry;
         let outcome = ended.end.outcome();
         let pushback = ended.pushback.filter(|_| self.caller.heeds_pushback);
-        let failure = Failure::new(class(call), outcome).pushed_back(pushback);
+        let failure = Failure::new(self.class(call), outcome).pushed_back(pushback);
         let failure = failure.needing(self.caller.needs);
         let Core { budget, chance, .. } = core;
         let attempt = call.state.attempt(failure.class);
@@ -496,10 +501,6 @@ impl Engine {
         let part = arrival.at.since(self.warmup).0 / self.part.0.max(1);
         usize::try_from(part).unwrap_or(usize::MAX)
     }
-}
-
-fn class(call: &Call) -> u8 {
-    u8::try_from(call.arrival.class).unwrap_or(u8::MAX)
 }
 
 pub(super) fn nanos(time: Duration) -> Nanos {

@@ -10,6 +10,7 @@ use hyper::Method;
 use super::grpc::{BadCall, BadDescriptors, Methods};
 use super::request::{Request, header};
 use super::text::{BadText, PLACEHOLDERS, Text};
+use super::tls::Trust;
 
 /// The longest file with descriptors that is read, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
@@ -98,6 +99,10 @@ impl Knows for Checks {
         Ok(())
     }
 
+    fn authorities(&self, file: &Path) -> Result<(), String> {
+        Trust::Authorities(file.to_owned()).check().map_err(|why| why.to_string())
+    }
+
     fn request(&self, path: &str, body: Option<&str>) -> Result<(), BadRequest> {
         let (Some(methods), Ok(path)) = (self.methods(), parse(path)) else { return Ok(()) };
         let body = body.and_then(|body| parse(body).ok());
@@ -124,7 +129,7 @@ fn bad(call: BadCall) -> BadRequest {
             let expected = format!("JSON of a {name}");
             BadRequest { in_body: true, message, expected, near: None }
         }
-        BadCall::Filled | BadCall::Stream(_) => {
+        BadCall::Filled => {
             let expected = "a method that takes one message, as it is called".to_owned();
             BadRequest { in_body: false, message, expected, near: None }
         }

@@ -1,5 +1,6 @@
 //! Messages of gRPC: which methods there are, what they take, and JSON that becomes it.
 
+mod frames;
 mod reflect;
 
 use prost_reflect::prost::Message as _;
@@ -11,15 +12,24 @@ use serde_json::Value;
 use super::Text;
 use super::text::Filling;
 
+pub use frames::Received;
+pub(super) use frames::{Frames, frame};
 pub use reflect::{NoReflection, reflect};
 
 /// The methods of some services, as their descriptors say.
 #[derive(Clone, Debug)]
 pub struct Methods(DescriptorPool);
 
-/// The message that a method takes.
+/// The message that a method takes, or the messages.
 #[derive(Clone, Debug)]
-pub struct Takes(MessageDescriptor);
+pub struct Takes {
+    message: MessageDescriptor,
+    /// A list in a body is several of them.
+    several: bool,
+}
+
+/// No call has more messages.
+const MOST_MESSAGES: usize = 1_000;
 
 /// Why a file does not say what methods take.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,9 +61,6 @@ pub enum BadCall {
     /// The path of a call that is checked ahead must stand as it is.
     #[error("nothing can be filled into the path of a call")]
     Filled,
-    /// It takes a stream.
-    #[error("{0} takes a stream of messages, and one message is what a request has")]
-    Stream(String),
     /// The body is not such a message.
     #[error("this is no {message}: {why}")]
     NoMessage {
@@ -103,10 +110,10 @@ impl Methods {
     }
 
     /// The message that a call takes, which its body must be once it is filled in. Without a body it
-    /// is the empty one.
+    /// is the empty one. Where a method takes a stream of messages a list is several of them.
     ///
     /// # Errors
-    /// There is no such method, it takes a stream, or the body is no such message.
+    /// There is no such method, or the body is no such message.
     pub fn takes(&self, of: &Text, body: Option<&Text>) -> Result<Takes, BadCall> {
         let asked = of.fixed().ok_or(BadCall::Filled)?;
         let method = self.all().find(|method| path(method) == asked).ok_or_else(|| {
@@ -114,10 +121,7 @@ impl Methods {
             let near = nearest(asked, &known);
             BadCall::NoMethod { path: asked.to_owned(), near, known }
         })?;
-        if method.is_client_streaming() {
-            return Err(BadCall::Stream(asked.to_owned()));
-        }
-        let takes = Takes(method.input());
+        let takes = Takes { message: method.input(), several: method.is_client_streaming() };
         if let Some(body) = body {
             let mut text = Vec::new();
             body.fill(Filling { seed: 0, number: 0, class: "default" }, 0, &mut text);
@@ -128,35 +132,60 @@ impl Methods {
 }
 
 impl Takes {
-    /// The bytes of the message that a JSON text is; `None`: it is none.
+    /// The message that a JSON text is as it is sent, or its messages; `None`: it is none.
     pub(super) fn encode(&self, json: &[u8]) -> Option<Vec<u8>> {
-        self.message(json).ok().map(|message| message.encode_to_vec())
+        let mut wire = Vec::new();
+        for message in self.messages(json).ok()? {
+            frame(&message.encode_to_vec(), &mut wire)?;
+        }
+        Some(wire)
     }
 
-    fn message(&self, json: &[u8]) -> Result<DynamicMessage, String> {
+    fn messages(&self, json: &[u8]) -> Result<Vec<DynamicMessage>, String> {
+        let words = |why: serde_json::Error| why.to_string();
+        if self.several && json.trim_ascii_start().starts_with(b"[") {
+            let items: Vec<Value> = serde_json::from_slice(json).map_err(words)?;
+            if items.len() > MOST_MESSAGES {
+                return Err(format!("{} messages, and 1,000 is the most", items.len()));
+            }
+            let one = |item| DynamicMessage::deserialize(self.message.clone(), item);
+            return items.into_iter().map(|item| one(item).map_err(words)).collect();
+        }
         let mut reader = serde_json::Deserializer::from_slice(json);
-        let message = DynamicMessage::deserialize(self.0.clone(), &mut reader)
-            .map_err(|why| why.to_string())?;
-        reader.end().map_err(|why| why.to_string())?;
-        Ok(message)
+        let message = DynamicMessage::deserialize(self.message.clone(), &mut reader);
+        let message = message.map_err(words)?;
+        reader.end().map_err(words)?;
+        Ok(vec![message])
     }
 
     fn check(&self, json: &[u8]) -> Result<(), BadCall> {
         let bad = |why: String, near: Option<String>, known: Vec<String>| BadCall::NoMessage {
-            message: self.0.full_name().to_owned(),
+            message: self.message.full_name().to_owned(),
             why,
             near,
             known,
         };
         let value: Value =
             serde_json::from_slice(json).map_err(|why| bad(why.to_string(), None, Vec::new()))?;
-        if let Some((name, of)) = unknown(&value, &self.0, 0) {
+        let found = match &value {
+            Value::Array(items) if self.several => {
+                items.iter().find_map(|item| unknown(item, &self.message, 0))
+            }
+            value => unknown(value, &self.message, 0),
+        };
+        if let Some((name, of)) = found {
             let known: Vec<String> =
                 of.fields().map(|field| field.json_name().to_owned()).collect();
             let near = nearest(&name, &known);
             return Err(bad(format!("{} has no field `{name}`", of.full_name()), near, known));
         }
-        self.message(json).map(|_| ()).map_err(|why| bad(why, None, Vec::new()))
+        let read = self.messages(json).map(|_| ());
+        read.map_err(|why| {
+            let list = value.is_array() && !self.several;
+            let why =
+                if list { "a list, and the method takes one message".to_owned() } else { why };
+            bad(why, None, Vec::new())
+        })
     }
 }
 

@@ -21,7 +21,8 @@ pub struct Request {
     pub headers: Vec<(HeaderName, Text)>,
     /// The body; `None`: no body, and with gRPC an empty message.
     pub body: Option<Text>,
-    /// With gRPC: the message that the body, which is JSON, becomes; `None`: it is sent as it is.
+    /// With gRPC: the message that the body, which is JSON, becomes, or the messages; `None`: it is
+    /// sent as it is.
     pub message: Option<Takes>,
     /// Statuses that are good; none: 200 to 299. gRPC has a status of its own, which must be OK.
     pub expect: Vec<RangeInclusive<u16>>,
@@ -128,6 +129,9 @@ impl Prepared {
             let message = takes.encode(&json);
             let message =
                 message.ok_or_else(|| refused("its body is not the message of the call"))?;
+            if message.len() > MOST_BYTES {
+                return Err(refused("the messages of a call are longer than 16 MiB"));
+            }
             if new.request.body.as_ref().is_none_or(|body| body.fixed().is_some()) {
                 new.message = Some(message.into());
             }
@@ -216,7 +220,12 @@ impl Prepared {
         Some(Filled { method: method.clone(), uri, headers: values, body })
     }
 
-    /// The body of the `number`th request, as the message that it becomes; `None` if it is none.
+    /// Whether its body is laid out as messages of gRPC.
+    pub(super) fn is_message(&self) -> bool {
+        self.request.message.is_some()
+    }
+
+    /// The body of the `number`th request, as the messages that it becomes; `None` if it is none.
     fn body(&self, number: u64) -> Option<Bytes> {
         if let Some(message) = &self.message {
             return Some(message.clone());

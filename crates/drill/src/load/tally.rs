@@ -2,7 +2,8 @@
 
 use hdrhistogram::Histogram;
 
-use super::end::AttemptEnd;
+use super::end::{AttemptEnd, Ended};
+use super::grpc::Received;
 use super::schedule::Arrival;
 
 /// How a request ended, as its sender sees it.
@@ -63,6 +64,8 @@ pub struct Row {
     pub attempts: [u64; 7],
     /// Attempts that were not the first of their request.
     pub retries: u64,
+    /// Of gRPC: what came in replies that were read to their end.
+    pub received: Received,
 }
 
 impl Default for Row {
@@ -74,6 +77,7 @@ impl Default for Row {
             in_time: 0,
             attempts: [0; 7],
             retries: 0,
+            received: Received::default(),
         }
     }
 }
@@ -111,6 +115,7 @@ impl Row {
         self.attempts.iter_mut().zip(other.attempts).for_each(|(a, b)| *a += b);
         self.in_time += other.in_time;
         self.retries += other.retries;
+        self.received.add(other.received);
         // Both have the same bounds.
         let _ = self.ok_us.add(&other.ok_us);
         let _ = self.all_us.add(&other.all_us);
@@ -205,10 +210,12 @@ impl Tally {
         }
     }
 
-    pub(super) fn record_attempt(&mut self, of: &Arrival, end: AttemptEnd, retry: bool) {
+    pub(super) fn record_attempt(&mut self, of: &Arrival, ended: impl Into<Ended>, retry: bool) {
         if let Some(row) = self.row(of) {
-            row.attempts[end as usize] += 1;
+            let ended = ended.into();
+            row.attempts[ended.end as usize] += 1;
             row.retries += u64::from(retry);
+            row.received.add(ended.received);
         }
     }
 

@@ -31,15 +31,6 @@ use super::target::{Protocol, Target};
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
-/// Where systems keep the authorities that they trust, as one file.
-const OF_THE_SYSTEM: [&str; 5] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-    "/opt/homebrew/etc/ca-certificates/cert.pem",
-];
-
 /// How long the handshake may take that is made before anything is sent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -52,6 +43,27 @@ pub enum Trust {
     Authorities(PathBuf),
     /// Any: whoever answers is taken for the target.
     Anything,
+}
+
+impl Trust {
+    /// The authorities, where not everybody is believed.
+    fn roots(&self) -> Result<Option<RootCertStore>, TlsError> {
+        match self {
+            Self::System => {
+                roots(&damper_system::authorities().ok_or(TlsError::NoAuthorities)?).map(Some)
+            }
+            Self::Authorities(path) => roots(path).map(Some),
+            Self::Anything => Ok(None),
+        }
+    }
+
+    /// Whether its authorities can be read.
+    ///
+    /// # Errors
+    /// They cannot.
+    pub(super) fn check(&self) -> Result<(), TlsError> {
+        self.roots().map(|_| ())
+    }
 }
 
 /// Why there is no TLS with a target.
@@ -120,18 +132,13 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Setup)?;
-        let config = match trust {
-            Trust::Anything => builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
-                .with_no_client_auth(),
-            Trust::Authorities(path) => {
-                builder.with_root_certificates(roots(path)?).with_no_client_auth()
-            }
-            Trust::System => {
-                builder.with_root_certificates(roots(&of_the_system()?)?).with_no_client_auth()
+        let config = match trust.roots()? {
+            Some(roots) => builder.with_root_certificates(roots),
+            None => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
             }
         };
+        let config = config.with_no_client_auth();
         let connector = TlsConnector::from(Arc::new(config.clone()));
         Ok(Self { config, connector, name, said: host.to_owned() })
     }
@@ -181,15 +188,6 @@ impl Tls {
     async fn connect(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         self.connector.connect(self.name.clone(), stream).await
     }
-}
-
-/// The file with the authorities of this system.
-fn of_the_system() -> Result<PathBuf, TlsError> {
-    if let Some(named) = std::env::var_os("SSL_CERT_FILE").filter(|name| !name.is_empty()) {
-        return Ok(named.into());
-    }
-    let found = OF_THE_SYSTEM.iter().map(PathBuf::from).find(|path| path.exists());
-    found.ok_or(TlsError::NoAuthorities)
 }
 
 /// The authorities in a file. Some of a system's may be too old to be of use.

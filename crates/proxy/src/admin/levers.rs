@@ -143,6 +143,8 @@ struct Inner {
     callers: BTreeMap<u64, String>,
     /// When positions were written down, if they are.
     written: Nanos,
+    /// Hops and their classes then.
+    written_of: Vec<(String, Vec<String>)>,
 }
 
 #[derive(Debug)]
@@ -338,6 +340,7 @@ impl Levers {
             self.note(&mut inner, now, &hop, &pull, "back to where it was", None);
             changed = true;
         }
+        changed |= inner.written_of != kept::named(&self.0.hops);
         let moved = || inner.written + kept::EVERY <= now && kept::is_moving(&self.0.hops);
         if self.0.file.is_some() && (changed || moved()) {
             self.write_down(&mut inner, now);

@@ -1,7 +1,7 @@
 //! OpenTelemetry: metrics and spans over OTLP/HTTP, as JSON.
 //!
 //! It is configured by the variables that every OpenTelemetry program has
-//! (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_SERVICE_NAME`). What cannot be delivered is dropped and
+//! (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_CERTIFICATE`, `OTEL_SERVICE_NAME`). What cannot be delivered is dropped and
 //! never sent again: sums are cumulative, so that the next ones have it all, and an exporter that
 //! retries under overload would be what this program is against.
 
@@ -10,6 +10,7 @@ mod send;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::time::Duration;
 
 use http::Uri;
@@ -19,6 +20,7 @@ use super::span::Spans;
 use super::watch::Watch;
 use super::{collect, wall};
 use crate::hop::Hops;
+use crate::tls::{TlsError, ToUpstream, authorities};
 
 /// How often it exports, unless said otherwise.
 const EVERY: Duration = Duration::from_secs(10);
@@ -29,18 +31,40 @@ const MOST_SPANS: usize = 512;
 #[derive(Clone, Debug)]
 pub struct Otlp {
     endpoint: Uri,
+    tls: Option<ToUpstream>,
     service: String,
     every: Duration,
 }
 
+/// Why nothing is exported.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    /// It is no such address.
+    #[error("`{0}` is no address such as http://127.0.0.1:4318 or https://collector.example:4318")]
+    Address(String),
+    /// The authorities cannot be read.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
 impl Otlp {
-    /// Exports to `http://HOST:PORT`, below which `/v1/metrics` and `/v1/traces` are, in the name
-    /// of a service. `None`: this is no such address. (For TLS, a collector beside the proxy.)
-    #[must_use]
-    pub fn to(endpoint: &str, service: &str) -> Option<Self> {
-        let endpoint: Uri = endpoint.trim_end_matches('/').parse().ok()?;
-        let plain = endpoint.scheme_str() == Some("http") && endpoint.host().is_some();
-        plain.then(|| Self { endpoint, service: service.to_owned(), every: EVERY })
+    /// Exports to `http://HOST:PORT` or `https://HOST:PORT`, below which `/v1/metrics` and
+    /// `/v1/traces` are, in the name of a service. `ca`: the authorities whose certificates are
+    /// believed (PEM); `None`: those of this system.
+    ///
+    /// # Errors
+    /// It is no such address, or there are no authorities.
+    pub fn to(endpoint: &str, service: &str, ca: Option<&Path>) -> Result<Self, Unusable> {
+        let wrong = || Unusable::Address(endpoint.to_owned());
+        let parsed: Uri = endpoint.trim_end_matches('/').parse().map_err(|_| wrong())?;
+        let host = parsed.host().filter(|host| !host.is_empty()).ok_or_else(wrong)?;
+        let host = host.trim_matches(['[', ']']);
+        let tls = match parsed.scheme_str() {
+            Some("http") => None,
+            Some("https") => Some(ToUpstream::with(authorities(ca)?, None, host)?),
+            _ => return Err(wrong()),
+        };
+        Ok(Self { endpoint: parsed, tls, service: service.to_owned(), every: EVERY })
     }
 
     /// The same, this often.
@@ -49,12 +73,16 @@ impl Otlp {
         Self { every, ..self }
     }
 
-    /// What the environment says. `None`: nothing, or nothing that this can do.
-    #[must_use]
-    pub fn from_env() -> Option<Self> {
-        let endpoint = std::env::var("OTEL_EXPORTER_OTLP_ENDPOINT").ok()?;
-        let service = std::env::var("OTEL_SERVICE_NAME").unwrap_or_else(|_| "damper-proxy".into());
-        Self::to(&endpoint, &service)
+    /// What the environment says, if it says anything.
+    ///
+    /// # Errors
+    /// It is nothing that this can do.
+    pub fn from_env() -> Result<Option<Self>, Unusable> {
+        let of = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let Some(endpoint) = of("OTEL_EXPORTER_OTLP_ENDPOINT") else { return Ok(None) };
+        let service = of("OTEL_SERVICE_NAME").unwrap_or_else(|| "damper-proxy".into());
+        let ca = of("OTEL_EXPORTER_OTLP_CERTIFICATE");
+        Self::to(&endpoint, &service, ca.as_deref().map(Path::new)).map(Some)
     }
 
     /// Exports for ever.
@@ -81,7 +109,7 @@ impl Otlp {
     }
 
     async fn deliver(&self, path: &str, body: &serde_json::Value, log: Option<&Log>) {
-        if let (Err(error), Some(log)) = (send::post(&self.endpoint, path, body).await, log) {
+        if let (Err(error), Some(log)) = (send::post(self, path, body).await, log) {
             log.write(Kind::System, || Line {
                 message: "OTLP: not delivered",
                 path: Some(path),

@@ -1,5 +1,6 @@
 //! What of a message's headers is for one connection only, and what a stranger may not say.
 
+use damper_control::{Nanos, Who};
 use damper_tower::headers;
 use http::header::{
     CONNECTION, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
@@ -12,14 +13,26 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 const SAID: [HeaderName; 4] =
     [headers::CLASS, headers::DEADLINE, headers::ATTEMPT_COUNT, headers::GRPC_PREVIOUS_ATTEMPTS];
 
-/// Drops what a stranger may not say; tells whether there was anything. (`grpc-timeout` stays: it
-/// can only shorten what its caller gets.)
-pub(crate) fn distrust(map: &mut HeaderMap) -> bool {
+/// Drops what a stranger may not say, the `rank` of a user with it; tells whether there was anything.
+/// (`grpc-timeout` stays: it can only shorten what its caller gets.)
+pub(crate) fn distrust(map: &mut HeaderMap, rank: Option<&HeaderName>) -> bool {
     let mut found = false;
-    for name in &SAID {
+    for name in SAID.iter().chain(rank) {
         found |= map.remove(name).is_some();
     }
     found
+}
+
+/// Writes the rank of a user among those of its class for the next hop: the one that was said, or that
+/// of the flow. One that cannot be read is dropped.
+pub(crate) fn pass_on(map: &mut HeaderMap, rank: &HeaderName, who: &mut Who, now: Nanos) {
+    if who.user.is_none() && who.flow != 0 {
+        who.user = u8::try_from(who.cohort_at(now)).ok();
+    }
+    match who.user {
+        Some(user) => drop(map.insert(rank, HeaderValue::from(u16::from(user)))),
+        None => drop(map.remove(rank)),
+    }
 }
 
 /// Whether it asks for WebSocket on its connection. Other protocols are not passed on: HTTP/2 in a
@@ -149,8 +162,30 @@ mod tests {
             ("x-envoy-attempt-count", "2"),
             ("grpc-timeout", "1S"),
         ]);
-        assert!(distrust(&mut headers));
+        assert!(distrust(&mut headers, None));
         assert_eq!(names(&headers), ["grpc-timeout"]);
-        assert!(!distrust(&mut headers));
+        assert!(!distrust(&mut headers, None));
+    }
+
+    #[test]
+    fn a_rank_is_passed_on_as_it_was_said_or_made_of_the_flow() {
+        let rank = HeaderName::from_static("x-rank");
+        let passed = |values: &[&'static str], mut who: Who| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(&rank, HeaderValue::from_static(value));
+            }
+            pass_on(&mut headers, &rank, &mut who, Nanos::ZERO);
+            let all: Vec<_> = headers.get_all(&rank).iter().cloned().collect();
+            (all, who.user)
+        };
+        let said = Who { user: Some(5), ..Who::default() };
+        assert_eq!(passed(&["5", "6"], said), (vec!["5".parse().unwrap()], Some(5)));
+        let flow = Who { flow: 77, ..Who::default() };
+        let user = flow.cohort();
+        assert_eq!(passed(&["x"], flow).0, [user.to_string().parse::<HeaderValue>().unwrap()]);
+        assert_eq!(passed(&["128"], Who::default()), (vec![], None), "nobody knows it");
+        let mut headers = map(&[("x-rank", "0")]);
+        assert!(distrust(&mut headers, Some(&rank)) && headers.is_empty());
     }
 }

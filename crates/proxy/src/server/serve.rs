@@ -35,10 +35,15 @@ pub(crate) async fn serve(
     let controls = &*route.controls;
     let listener = &controls.listener;
     let meters = controls.hop.meters();
-    if !listener.trust.believes(peer.address.ip()) && hygiene::distrust(request.headers_mut()) {
+    let rank = controls.rank.as_ref();
+    if !listener.trust.believes(peer.address.ip()) && hygiene::distrust(request.headers_mut(), rank)
+    {
         meters.count(Overall::Distrusted);
     }
-    let who = controls.identify.who(&request);
+    let mut who = controls.identify.who(&request);
+    if let Some(rank) = rank {
+        hygiene::pass_on(request.headers_mut(), rank, &mut who, now);
+    }
     let told = headers::time_left(request.headers()).map(|left| now + left);
     let bound = listener.timeout.map(|timeout| now + timeout);
     let deadline = match (told, bound) {
@@ -81,8 +86,8 @@ pub(crate) async fn serve(
                 Some(result) => result.map_err(Error::flatten),
             };
             let (mut response, outcome) = finish(&route, result, grpc, Outflow::Inbound);
-            if word.as_ref().is_some_and(damper_tower::door::Word::is_overloaded) {
-                response.headers_mut().insert(headers::OVERLOADED, HeaderValue::from_static("1"));
+            if let Some(word) = word {
+                word.write(response.headers_mut());
             }
             (response, outcome)
         }

@@ -32,7 +32,7 @@ pub struct Cluster<B> {
     directory: Arc<Directory>,
     ages: Ages,
     most: u32,
-    saturated: Saturated,
+    pub(super) saturated: Saturated,
     pub(super) meters: Meters,
     state: Mutex<State<B>>,
 }

@@ -104,6 +104,9 @@ async fn attempt<B: Sendable>(
             {
                 response.extensions_mut().insert(Kept(Arc::new(place)));
             }
+            if let Some(level) = headers::level(response.headers()) {
+                cluster.saturated.told().hear(now, level);
+            }
             let (verdict, refused) = judge(&response);
             ticket.saw(now, verdict, refused);
             Ok(response.map(|body| Reply::new(body, Lease::new(ticket, one))))

@@ -94,6 +94,44 @@ async fn a_configuration_that_cannot_be_served_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_reload_moves_a_listener_to_all_addresses_and_back() {
+    let backend = Backend::always(200).await;
+    for workers in [1, 2] {
+        let config =
+            inbound(backend.address, "").replace("workers: 2", &format!("workers: {workers}"));
+        let mut proxy = start(&config, SYSTEM);
+        let at = proxy.address("db").unwrap();
+        let other = std::net::SocketAddr::from(([127, 0, 0, 2], at.port()));
+        let moved = |ip: &str| config.replace("127.0.0.1:0", &format!("{ip}:{}", at.port()));
+        for (ip, elsewhere) in [("127.0.0.1", false), ("0.0.0.0", true), ("127.0.0.1", false)] {
+            proxy.take_over(&sidecar(&moved(ip), SYSTEM)).unwrap();
+            assert_eq!(get(at, &[]).await.status, StatusCode::OK, "{workers}: {ip}");
+            // The socket before it is closed a moment later.
+            while tokio::net::TcpStream::connect(other).await.is_ok() != elsewhere {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_port_of_ones_own_that_cannot_be_shared_is_said_with_what_to_do() {
+    let backend = Backend::always(200).await;
+    let given = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = given.local_addr().unwrap();
+    let config = |ip: &str| {
+        inbound(backend.address, "").replace("127.0.0.1:0", &format!("{ip}:{}", at.port()))
+    };
+    let sockets = vec![given];
+    let mut proxy =
+        damper_proxy::Proxy::start(&sidecar(&config("127.0.0.1"), SYSTEM), sockets).unwrap();
+    let why = proxy.take_over(&sidecar(&config("0.0.0.0"), SYSTEM)).unwrap_err().to_string();
+    assert!(why.contains("`db` of this proxy still has the port"), "{why}");
+    assert!(why.contains("restart the proxy"), "{why}");
+    assert_eq!(get(at, &[]).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn a_given_socket_is_there_after_a_reload_that_failed() {
     let backend = Backend::always(200).await;
     let config = inbound(backend.address, "");

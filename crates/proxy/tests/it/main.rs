@@ -7,6 +7,7 @@ mod http2;
 mod life;
 mod limits;
 mod mended;
+mod ranks;
 mod safety;
 mod tls;
 mod upstreams;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use damper_control::Nanos;
 use damper_control::lever::Action;
 
-use super::Url;
+use super::{Believes, Url};
 use crate::model::System;
 use crate::{RequestFile, SystemFile};
 
@@ -95,6 +95,8 @@ pub struct Part {
     pub target: Place,
     /// What is spoken there.
     pub speaks: Speaks,
+    /// Whose certificates are believed; `None`: there is no TLS.
+    pub believes: Option<Believes>,
     /// How much of the load of each class it is, 0 to 1.
     pub shares: Vec<f64>,
     /// What is sent; `None`: GET of the path of the target, or the requests of the emulation.
@@ -141,7 +143,7 @@ pub enum Manner {
 pub enum Speaks {
     /// HTTP/1.1.
     Http1,
-    /// HTTP/2 without TLS.
+    /// HTTP/2, without TLS by prior knowledge.
     Http2,
     /// gRPC.
     Grpc,

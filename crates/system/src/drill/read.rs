@@ -10,11 +10,12 @@ use super::model::{
 };
 use super::sends::{RequestFiles, Whole};
 use super::tables::{BOUNDS, RECOVERED, ROOT, SEARCH};
-use super::{Url, phases, sends, things};
+use super::{Url, classes, phases, sends, things, tls};
 use crate::SystemFile;
 use crate::node::{Node, Value, quoted};
 use crate::problem::{Draft, Problems};
 use crate::read::{Fields, NameList, Reader, Val};
+use crate::requests::Knows;
 use crate::schema::{Kind, Names};
 use crate::sections::root::{names, texts};
 use crate::source::Span;
@@ -65,6 +66,7 @@ pub(super) fn lower(
     root: &Node,
     base: &Path,
     others: Others,
+    knows: &dyn Knows,
 ) -> Result<Option<Drill>, Problems> {
     let Others { plant, requests } = others;
     let at = root.span;
@@ -78,7 +80,10 @@ pub(super) fn lower(
     let name = text(reader, &f, "name").unwrap_or_else(|| "drill".to_owned());
     let classes = match &plant {
         Some(plant) => plant.system.classes.clone(),
-        None => sends::classes(f.node("load")),
+        None => {
+            classes::check(reader, f.node("load"));
+            classes::classes(f.node("load"))
+        }
     };
     reader.names.classes = NameList::new(classes.clone());
     for (key, which) in [("metrics", 0), ("triggers", 1), ("levers", 2)] {
@@ -91,10 +96,13 @@ pub(super) fn lower(
     }
     let emulated = plant.is_some();
     let shares = shares(plant.as_ref(), classes.len());
-    let target = f.node("target").and_then(|n| place(reader, n, emulated));
+    let target = f.node("target").and_then(|n| place(reader, n, emulated, Url::parse_target));
     let speaks = reader.word(&f, "protocol").map_or(Speaks::Http1, sends::speaks);
+    let believes = tls::said(reader, &f, base, knows);
+    let (shares, files) = (&shares[..], &requests);
+    let target_of_all = target.clone();
     let whole =
-        Whole { target: target.clone(), speaks, shares: &shares, emulated, files: &requests };
+        Whole { target: target_of_all, speaks, believes, shares, emulated, files, base, knows };
     let (load, parts) = sends::load(reader, &f, &whole);
     if load.is_none() && !emulated && !reader.sink.has_errors() {
         let draft = Draft::new(f.at, "nothing says how much is sent");
@@ -206,13 +214,16 @@ fn shares(plant: Option<&Plant>, classes: usize) -> Vec<f64> {
     if total > 0.0 { own.collect() } else { even() }
 }
 
+/// Reads an address: [`Url::parse`], or [`Url::parse_target`].
+pub(super) type Parse = fn(&str) -> Result<Url, &'static str>;
+
 /// An address.
-pub(super) fn url(reader: &mut Reader<'_>, node: &Node) -> Option<Url> {
+pub(super) fn url(reader: &mut Reader<'_>, node: &Node, parse: Parse) -> Option<Url> {
     let found = match reader.scalar(node, &Kind::Text)? {
         Val::Text(text) => text,
         _ => return None,
     };
-    match Url::parse(&found) {
+    match parse(&found) {
         Ok(url) => Some(url),
         Err(why) => {
             let draft = Draft::new(node.span, why).found(node.found());
@@ -223,9 +234,14 @@ pub(super) fn url(reader: &mut Reader<'_>, node: &Node) -> Option<Url> {
 }
 
 /// An address, or the emulation.
-pub(super) fn place(reader: &mut Reader<'_>, node: &Node, emulated: bool) -> Option<Place> {
+pub(super) fn place(
+    reader: &mut Reader<'_>,
+    node: &Node,
+    emulated: bool,
+    parse: Parse,
+) -> Option<Place> {
     if node.scalar() != Some("emulation") {
-        return url(reader, node).map(Place::At);
+        return url(reader, node, parse).map(Place::At);
     }
     if !emulated {
         let draft = Draft::new(node.span, "an emulation needs a system file").found("no `system`");

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use super::model::{Callers, Follows, Manner, Part, Place, Plant, Speaks};
 use super::read::{place, text};
-use super::tables::{FOLLOWS, PART, RATE};
+use super::tables::RATE;
+use super::tables::load::{FOLLOWS, PART};
+use super::tls::Believes;
+use super::{Url, tls};
 use crate::node::{Node, Value, quoted};
 use crate::problem::{Draft, Problems};
 use crate::read::{Fields, Reader, Val};
@@ -52,38 +55,36 @@ pub(super) fn request_files(
     Ok(files)
 }
 
-/// The classes of a load that names some, in the order in which it does.
-pub(super) fn classes(load: Option<&Node>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    let mut take = |node: &Node| {
-        for entry in node.entries().unwrap_or_default() {
-            if !names.contains(&entry.key.text) {
-                names.push(entry.key.text.clone());
-            }
-        }
-    };
-    match load.map(|node| (&node.value, node)) {
-        Some((Value::Seq(items), _)) => {
-            items.iter().filter_map(|item| item.child("rate")).for_each(|rate| take(&rate.value));
-        }
-        Some((_, node)) => take(node),
-        None => {}
-    }
-    if names.is_empty() { vec!["default".to_owned()] } else { names }
-}
-
 /// What a part has that does not say otherwise.
 pub(super) struct Whole<'a> {
     pub(super) target: Option<Place>,
     pub(super) speaks: Speaks,
+    /// Whose certificates are believed, if the plan says it.
+    pub(super) believes: Option<Believes>,
     /// How a rate for all classes is shared.
     pub(super) shares: &'a [f64],
     pub(super) emulated: bool,
     pub(super) files: &'a RequestFiles,
+    /// Where the files are looked for that the plan names.
+    pub(super) base: &'a Path,
+    pub(super) knows: &'a dyn Knows,
 }
 
 /// The load by class, if the plan says how much it is, and its parts.
 pub(super) fn load(
+    reader: &mut Reader<'_>,
+    f: &Fields<'_>,
+    whole: &Whole<'_>,
+) -> (Option<Vec<f64>>, Vec<Part>) {
+    let (rates, parts) = parted(reader, f, whole);
+    // Of a target that could not be read nobody knows.
+    if !reader.sink.has_errors() && parts.iter().all(|part| part.believes.is_none()) {
+        tls::without(reader, f);
+    }
+    (rates, parts)
+}
+
+fn parted(
     reader: &mut Reader<'_>,
     f: &Fields<'_>,
     whole: &Whole<'_>,
@@ -125,7 +126,9 @@ fn alone(
 ) -> Vec<Part> {
     let Some(target) = whole.target.clone() else { return Vec::new() };
     let requests = requests(reader, f, &target, whole, rates);
-    vec![Part { target, speaks: whole.speaks, shares: vec![1.0; whole.shares.len()], requests }]
+    let (speaks, shares) = (whole.speaks, vec![1.0; whole.shares.len()]);
+    let believes = tls::wants(&target).then(|| whole.believes.clone().unwrap_or_default());
+    vec![Part { target, speaks, believes, shares, requests }]
 }
 
 fn part(
@@ -137,15 +140,23 @@ fn part(
     let p = reader.section(item, &PART, item.span)?;
     let rates = p.node("rate").and_then(|node| rates(reader, node, whole.shares));
     let target = match p.node("target") {
-        Some(node) => place(reader, node, whole.emulated),
+        Some(node) => place(reader, node, whole.emulated, Url::parse_target),
         None => whole.target.clone(),
     };
     let speaks = reader.word(&p, "protocol").map_or(whole.speaks, speaks);
+    let own = tls::said(reader, &p, whole.base, whole.knows);
     let target = target?;
+    let believes = tls::wants(&target).then(|| {
+        let said = own.or_else(|| whole.believes.clone());
+        said.unwrap_or_default()
+    });
+    if believes.is_none() {
+        tls::without(reader, &p);
+    }
     // What stands at the top is for the parts that name none.
     let from = if p.has("requests") { &p } else { f };
     let requests = requests(reader, from, &target, whole, rates.as_deref());
-    Some((rates?, Part { target, speaks, shares: Vec::new(), requests }))
+    Some((rates?, Part { target, speaks, believes, shares: Vec::new(), requests }))
 }
 
 pub(super) fn speaks(word: &str) -> Speaks {
@@ -311,9 +322,9 @@ fn follows(
         let shown: Vec<String> = known.iter().take(12).map(|name| quoted(name)).collect();
         reader.error(draft.expected(shown.join(", ")).suggest(near));
     }
-    if file.is_some() && system.classes.len() > 1 && system.classes != reader.names.classes.to_vec()
-    {
-        let draft = Draft::new(f.span("file"), "its classes are not those of the plan");
+    let is_there = |class: &String| system.classes.contains(class);
+    if file.is_some() && system.classes.len() > 1 && !reader.names.classes.iter().all(is_there) {
+        let draft = Draft::new(f.span("file"), "it has not all the classes of the plan");
         let draft = draft.found(format!("`{}`", system.classes.join("`, `")));
         reader.error(draft.expected(format!("`{}`", reader.names.classes.join("`, `"))));
     }

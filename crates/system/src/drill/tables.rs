@@ -1,5 +1,10 @@
 //! The tables of the drill file.
 
+pub(super) mod load;
+
+use load::{FOLLOWS, PART};
+
+use super::tls::{ca, insecure};
 use crate::schema::{Kind, Names, Section, Tagged, Variant, optional, otherwise, required};
 
 const TIME: Kind = Kind::Duration { zero: true };
@@ -32,7 +37,7 @@ pub(super) static ROOT: Section = Section {
         required(
             "target",
             Kind::Text,
-            "where load goes: `http://HOST:PORT/PATH`, or `emulation`, which is the system file as real processes",
+            "where load goes: `http://HOST:PORT/PATH`, the same with `https://`, or `emulation`, which is the system file as real processes",
         ),
         optional(
             "protocol",
@@ -40,6 +45,8 @@ pub(super) static ROOT: Section = Section {
             "http1",
             "what is spoken there",
         ),
+        ca("the authorities of this system are believed"),
+        insecure("`false`"),
         optional(
             "owners",
             Kind::Map(Names::Host, &Kind::Text),
@@ -116,40 +123,6 @@ pub(super) static ROOT: Section = Section {
         optional("expect", Kind::List(&Kind::Keyed(&EXPECT)), "", "what must come of it"),
         optional("abort", Kind::List(&Kind::Keyed(&ABORT)), "", "when to stop at once"),
         optional("headroom", Kind::Section(&SEARCH), "{}", "how `--headroom` searches"),
-    ],
-};
-
-pub(super) static PART: Section = Section {
-    name: "part",
-    doc: "A part of the load. `bounds` hold for all parts together.",
-    keys: &[
-        required(
-            "rate",
-            Kind::Either(&[RATE, Kind::Map(Names::Class, &RATE)]),
-            "requests per second; by class, the highest first",
-        ),
-        otherwise("target", Kind::Text, "that of the file", "where it goes"),
-        otherwise(
-            "protocol",
-            Kind::Word(&["http1", "http2", "grpc"]),
-            "that of the file",
-            "what is spoken there",
-        ),
-        otherwise(
-            "requests",
-            Kind::Text,
-            "those of the file",
-            "a request file, from the folder of this one",
-        ),
-    ],
-};
-
-pub(super) static FOLLOWS: Section = Section {
-    name: "followed-policy",
-    doc: "A policy of a system file that callers follow: limits, conditions, backoff, budget, timeout, deadline.",
-    keys: &[
-        required("edge", Kind::Text, "whose: `caller -> callee`"),
-        otherwise("file", Kind::Text, "`system`", "the system file, from the folder of this one"),
     ],
 };
 

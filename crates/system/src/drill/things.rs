@@ -30,13 +30,13 @@ fn each<'n, T>(
 }
 
 fn address(reader: &mut Reader<'_>, f: &Fields<'_>, key: &str) -> Option<super::Url> {
-    url(reader, f.node(key)?)
+    url(reader, f.node(key)?, super::Url::parse)
 }
 
 /// The admin port of an emulation; without one, that of the emulation that is the target.
 fn admin(reader: &mut Reader<'_>, f: &Fields<'_>, emulated: bool) -> Option<Place> {
     match f.node("admin") {
-        Some(node) => place(reader, node, emulated),
+        Some(node) => place(reader, node, emulated, super::Url::parse),
         None if emulated => Some(Place::Emulation),
         None => {
             let draft = Draft::new(key_span(f, "emulate"), "this says of no emulation");

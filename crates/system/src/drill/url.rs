@@ -3,25 +3,41 @@
 use std::fmt;
 use std::net::IpAddr;
 
-/// An address over HTTP without TLS: host, port, path.
+/// An address over HTTP: host, port, path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
+    /// Whether it is spoken to over TLS.
+    pub tls: bool,
     /// A name or an address, without brackets.
     pub host: String,
-    /// The port; 80 if none is written.
+    /// The port; if none is written 80, with TLS 443.
     pub port: u16,
     /// Path and query, with the leading `/`.
     pub path: String,
 }
 
 impl Url {
-    /// Reads `http://HOST:PORT/PATH`.
+    /// Reads `http://HOST:PORT/PATH`: what is asked and told is spoken to without TLS.
     ///
     /// # Errors
     /// What is wrong with it, in words.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let Some(rest) = text.strip_prefix("http://") else {
-            return Err("this address does not begin with `http://`");
+        match text.starts_with("https://") {
+            true => Err("only what load goes to may have `https://`"),
+            false => Self::parse_target(text),
+        }
+    }
+
+    /// Reads `http://HOST:PORT/PATH` or `https://HOST:PORT/PATH`: what load goes to.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn parse_target(text: &str) -> Result<Self, &'static str> {
+        let (tls, rest, usual) = match (text.strip_prefix("http://"), text.strip_prefix("https://"))
+        {
+            (Some(rest), _) => (false, rest, "80"),
+            (_, Some(rest)) => (true, rest, "443"),
+            _ => return Err("this address does not begin with `http://`"),
         };
         let (authority, path) = match rest.find('/') {
             Some(at) => rest.split_at(at),
@@ -29,11 +45,11 @@ impl Url {
         };
         let (host, port) = match authority.strip_prefix('[') {
             Some(v6) => match v6.split_once(']') {
-                Some((host, "")) => (host, "80"),
+                Some((host, "")) => (host, usual),
                 Some((host, port)) => (host, port.strip_prefix(':').unwrap_or("")),
                 None => ("", ""),
             },
-            None => authority.split_once(':').unwrap_or((authority, "80")),
+            None => authority.split_once(':').unwrap_or((authority, usual)),
         };
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
         if host.is_empty() || host.len() > 253 || !host.chars().all(is_part) {
@@ -44,7 +60,7 @@ impl Url {
         if !path.chars().all(|c| c.is_ascii_graphic()) || path.contains(['#', '<', '>', '"']) {
             return Err("this path has characters that no request can have");
         }
-        Ok(Self { host: host.to_ascii_lowercase(), port, path: path.to_owned() })
+        Ok(Self { tls, host: host.to_ascii_lowercase(), port, path: path.to_owned() })
     }
 
     /// Whether it is on this machine's loopback interface. No name but `localhost` is: what
@@ -64,6 +80,12 @@ impl Url {
         }
     }
 
+    /// How it is spoken to, host and port.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        format!("http{}://{}", if self.tls { "s" } else { "" }, self.authority())
+    }
+
     /// Another path at the same place.
     #[must_use]
     pub fn at(&self, path: &str) -> Self {
@@ -74,7 +96,7 @@ impl Url {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority(), self.path)
+        write!(f, "{}{}", self.origin(), self.path)
     }
 }
 
@@ -92,6 +114,9 @@ mod tests {
         assert_eq!(Url::parse("http://[::1]:9").unwrap().to_string(), "http://[::1]:9/");
         assert_eq!(Url::parse("http://Example.org").unwrap().to_string(), "http://example.org:80/");
         assert_eq!(url.at("/x").path, "/a/b?c=d/x");
+        let tls = Url::parse_target("https://shop.example/a").unwrap();
+        assert_eq!((tls.tls, tls.to_string().as_str()), (true, "https://shop.example:443/a"));
+        assert!(!Url::parse_target("http://shop.example/").unwrap().tls);
         for wrong in [
             "",
             "127.0.0.1:80",

@@ -96,6 +96,22 @@ pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> O
         .map(|(_, name)| name.to_owned())
 }
 
+/// The one of some names that a name of which any is possible was probably meant to be: a slip, and no
+/// name beside it on purpose such as `p1` and `p2`.
+#[must_use]
+pub fn misspelt<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let bare = |name: &str| name.to_lowercase().replace(|c: char| c.is_ascii_digit(), "");
+    let slip = |other: &&str| {
+        name.chars().count() > 2
+            && bare(name) != bare(other)
+            && strsim::damerau_levenshtein(name, other) <= MOST_SLIPS
+    };
+    nearest(name, names.filter(slip))
+}
+
+/// Letters that are wrong in a name, more of which make another one.
+const MOST_SLIPS: usize = 2;
+
 /// Of how many names the nearest is looked for.
 const MAX_NAMES: usize = 5_000;
 const MAX_DISTANCE: usize = 20;

@@ -20,6 +20,25 @@ use crate::read::{Fields, NameList, Reader, Val};
 use crate::schema::Kind;
 use crate::source::Span;
 
+/// Headers that no rank can be in: a message needs them, or another control reads them.
+const RESERVED: [&str; 15] = [
+    "authorization",
+    "connection",
+    "content-length",
+    "content-type",
+    "cookie",
+    "grpc-previous-rpc-attempts",
+    "grpc-timeout",
+    "host",
+    "keep-alive",
+    "te",
+    "traceparent",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "x-envoy-attempt-count",
+];
+
 /// `None`: something is wrong with it, and was said.
 pub(super) fn lower(
     reader: &mut Reader<'_>,
@@ -157,7 +176,8 @@ impl File<'_, '_, '_> {
             _ => Repeat::ByMethod,
         };
         let timeout = self.reader.duration(&fields, "timeout");
-        let flow = self.flow(&fields);
+        let flow = self.header(&fields, "flow");
+        let rank = self.rank(&fields);
         let tls = fields.node("tls").map(|node| self.tls(node));
         let limits = self.limits(&fields, limits);
         if tls.as_ref().is_some_and(Option::is_none) {
@@ -170,10 +190,25 @@ impl File<'_, '_, '_> {
             trust,
             timeout,
             flow,
+            rank,
             repeat,
             tls: tls.flatten(),
             limits,
         })
+    }
+
+    /// The header of a rank, which is written and dropped here.
+    fn rank(&mut self, fields: &Fields<'_>) -> Option<String> {
+        let name = self.header(fields, "rank")?;
+        let taken = RESERVED.contains(&name.as_str()) || name.starts_with("x-damper-");
+        if taken {
+            self.reader.error(
+                Draft::new(fields.span("rank"), "this header is there for something else")
+                    .found(quoted(&name))
+                    .expected("a name of its own such as `x-rank`"),
+            );
+        }
+        (!taken).then_some(name)
     }
 
     fn service(&mut self, fields: &Fields<'_>) -> Option<Way> {
@@ -215,14 +250,14 @@ impl File<'_, '_, '_> {
         }
     }
 
-    fn flow(&mut self, fields: &Fields<'_>) -> Option<String> {
-        let name = text(self.reader, fields, "flow")?.to_ascii_lowercase();
+    fn header(&mut self, fields: &Fields<'_>, key: &str) -> Option<String> {
+        let name = text(self.reader, fields, key)?.to_ascii_lowercase();
         let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         if name.bytes().all(token) {
             return Some(name);
         }
         self.reader.error(
-            Draft::new(fields.span("flow"), "this cannot be the name of a header")
+            Draft::new(fields.span(key), "this cannot be the name of a header")
                 .expected("a name such as `x-user`"),
         );
         None

@@ -94,6 +94,12 @@ pub(crate) static INBOUND: Section = Section {
             "all requests are of one flow",
             "the header that tells users apart, for queues and rules that are fair to them",
         ),
+        otherwise(
+            "rank",
+            Kind::Text,
+            "a user's rank is that of its flow, and is told to nobody",
+            RANK,
+        ),
         otherwise("tls", Kind::Section(&TLS), "plain", "TLS towards callers"),
         otherwise("limits", Kind::Section(&LIMITS), "those of the file", "its own limits"),
     ],
@@ -118,10 +124,13 @@ pub(crate) static OUTBOUND: Section = Section {
             "by-method",
             "which calls may be sent again after work may have been done: those whose method is idempotent or that carry `Idempotency-Key`, or those whose policy is `idempotent` (gRPC needs that)",
         ),
+        otherwise("rank", Kind::Text, "users are not told apart", RANK),
         otherwise("tls", Kind::Section(&TLS), "plain", "TLS towards the caller"),
         otherwise("limits", Kind::Section(&LIMITS), "those of the file", "its own limits"),
     ],
 };
+
+const RANK: &str = "the header with a user's rank among those of its class, 0 (the most important) to 127, for rules that compare ranks; believed as the class is, and passed on";
 
 const TRUST: Kind =
     Kind::Either(&[Kind::Word(&["none", "loopback", "all"]), Kind::List(&Kind::Text)]);

@@ -74,6 +74,7 @@ inbound:
     trust: [10.0.0.0/8, 'fd00::/8', 192.0.2.1]
     timeout: 3s
     flow: X-User
+    rank: X-Rank
     tls: {certificate: s.pem, key: s.key, client_ca: c.pem}
     limits: {body: 2MiB}
 outbound:
@@ -84,6 +85,7 @@ outbound:
     assert_eq!((inbound.limits.body, inbound.limits.head), (Some(2 << 20), 16 << 10));
     assert_eq!(sidecar.listeners[1].limits.body, Some(1 << 20));
     assert_eq!(inbound.flow.as_deref(), Some("x-user"));
+    assert_eq!((inbound.rank.as_deref(), &sidecar.listeners[1].rank), (Some("x-rank"), &None));
     assert_eq!(inbound.tls.as_ref().unwrap().key, Path::new("etc/s.key"));
     assert_eq!(sidecar.listeners[1].repeat, Repeat::ByPolicy);
     for (peer, believed) in [
@@ -145,6 +147,12 @@ fn mistakes_say_where_and_what() {
         (inbound("    limits: {head: 64}\n"), "a size needs a unit"),
         (inbound("    limits: {head: 1B}\n"), "this size is too small"),
         (inbound("    flow: 'a b'\n"), "this cannot be the name of a header"),
+        (inbound("    rank: 'a b'\n"), "this cannot be the name of a header"),
+        (
+            inbound("    rank: X-Damper-Class\n"),
+            "7:11: error: this header is there for something else",
+        ),
+        (inbound("    rank: Host\n"), "this header is there for something else"),
         (inbound("    tls: {certificate: a}\n"), "`key` is missing"),
         (inbound("admin: {listen: 0.0.0.0:1}\n"), "others could pull the lever here"),
         (

@@ -90,3 +90,41 @@ fn mistakes_have_their_places() {
     }
     insta::assert_snapshot!(out);
 }
+
+#[test]
+fn a_class_that_is_probably_misspelt_in_a_part_is_said() {
+    let warned = |load: &str| {
+        let text = format!(
+            "drill: 1\ntarget: http://127.0.0.1:1/\nphases: [{{hold: 1s}}]\nload:\n{load}\n"
+        );
+        let file = damper_system::DrillFile::parse("plan.yaml", &text).unwrap();
+        let (drill, warnings) = file.lower_with_warnings(&|_: &str| Ok(())).unwrap();
+        (drill.classes.len(), warnings.iter().map(ToString::to_string).collect::<String>())
+    };
+    for (load, said) in [
+        (
+            " - rate: {high: 1/s, low: 1/s}\n - rate: {hihg: 1/s, low: 1/s}",
+            Some(("6:11", "`high`")),
+        ),
+        (
+            " - rate: {hihg: 1/s}\n - rate: {high: 1/s}\n - rate: {high: 2/s, low: 1/s}",
+            Some(("5:11", "`high`")),
+        ),
+        // Two in one place are told apart by whoever wrote them, and so are names with numbers.
+        (" - rate: {high: 1/s, higher: 1/s}\n - rate: {high: 1/s}", None),
+        (" - rate: {tier1: 1/s}\n - rate: {tier2: 1/s}", None),
+        (" - rate: {high: 1/s}\n - rate: {low: 1/s}", None),
+        (" - rate: {high: 1/s, low: 1/s}\n - rate: {high: 1/s, low: 1/s}", None),
+    ] {
+        let (_, warnings) = warned(load);
+        match said {
+            None => assert_eq!(warnings, "", "{load}"),
+            Some((at, near)) => {
+                assert!(warnings.starts_with("warning: "), "{load}: {warnings}");
+                assert!(warnings.contains(at) && warnings.contains(near), "{load}: {warnings}");
+                assert_eq!(warnings.matches("warning").count(), 1, "{load}: {warnings}");
+            }
+        }
+    }
+    assert_eq!(warned(" - rate: {high: 1/s}\n - rate: {hihg: 1/s}").0, 2, "it is only said");
+}

@@ -53,7 +53,7 @@ pub(crate) async fn named(args: &DrillArgs) -> anyhow::Result<Places> {
         Some("grpc") => Speaks::Grpc,
         _ => Speaks::Http1,
     };
-    let entry = Url { host: admin.host.clone(), port, path: "/request".to_owned() };
+    let entry = Url { tls: false, host: admin.host.clone(), port, path: "/request".to_owned() };
     Ok(Places { emulation: Some(Emulated { admin, entry, speaks }), owned: false })
 }
 
@@ -81,7 +81,12 @@ pub(crate) async fn start(
 }
 
 fn emulated(state: &State, speaks: Speaks) -> Emulated {
-    let at = |port, path: &str| Url { host: "127.0.0.1".into(), port, path: path.to_owned() };
+    let at = |port, path: &str| Url {
+        tls: false,
+        host: "127.0.0.1".into(),
+        port,
+        path: path.to_owned(),
+    };
     Emulated { admin: at(state.admin_port, "/"), entry: at(state.entry_port, "/request"), speaks }
 }
 

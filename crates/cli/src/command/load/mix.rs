@@ -6,10 +6,11 @@ use anyhow::{Context as _, anyhow, bail};
 use damper_control::Nanos;
 use damper_drill::load::{BadCall, Checks, Methods, Request, Stream, Text, header};
 use damper_system::model::Load;
-use damper_system::{RequestFile, RequestKind};
+use damper_system::{RequestFile, RequestKind, misspelt};
 
 use super::plan::{ClassShare, Kind};
 use crate::args::LoadArgs;
+use crate::print;
 
 /// The header with the class of a request.
 const CLASS: &str = "x-damper-class";
@@ -85,6 +86,12 @@ impl Mix {
                 // nobody named.
                 if names.iter().eq(["default"]) {
                     names.clear();
+                }
+                if let Some(near) = misspelt(name, file.classes.iter().map(String::as_str)) {
+                    print::note(&format!(
+                        "warning: the class `{name}` of --class-mix is none of the request file, and \
+                         becomes one more: did you mean `{near}`?"
+                    ));
                 }
                 names.push(name.clone());
             }

@@ -39,10 +39,20 @@ pub(crate) struct Class {
     /// Replies of any kind, per second.
     pub(crate) throughput_rps: f64,
     pub(crate) attempts: Attempts,
+    /// What came in replies of gRPC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) received: Option<Replies>,
     /// From the intended start, of good replies.
     pub(crate) ok_ms: Times,
     /// The same of all that was sent.
     pub(crate) all_ms: Times,
+}
+
+/// What came in replies that were read to their end.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Replies {
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Attempts by their ends.
@@ -76,12 +86,13 @@ impl Outcome {
         let mut sum = Row::default();
         rows.iter().for_each(|row| sum.absorb(row));
         let names = load.classes.iter().map(|class| class.class.as_str());
+        let class = |name, row: &Row| Class::new(name, row, seconds, load.is_grpc);
         Self {
             load: load.clone(),
             seconds,
             partial,
-            classes: names.zip(&rows).map(|(name, row)| Class::new(name, row, seconds)).collect(),
-            total: Class::new("all", &sum, seconds),
+            classes: names.zip(&rows).map(|(name, row)| class(name, row)).collect(),
+            total: class("all", &sum),
             late_ms: Times::of(Summary::of(&tally.late_us)),
             withheld: tally.withheld,
         }
@@ -89,7 +100,7 @@ impl Outcome {
 }
 
 impl Class {
-    fn new(name: &str, row: &Row, seconds: f64) -> Self {
+    fn new(name: &str, row: &Row, seconds: f64, is_grpc: bool) -> Self {
         let total: u64 = row.attempts.iter().sum();
         let ends = AttemptEnd::ALL.into_iter();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
@@ -111,6 +122,10 @@ impl Class {
                 per_request: total as f64 / (row.total() - row.count(End::NotSent)).max(1) as f64,
                 ends: ends.map(|end| (end.name(), row.attempts[end as usize])).collect(),
             },
+            received: is_grpc.then_some(Replies {
+                messages: row.received.messages,
+                bytes: row.received.bytes,
+            }),
             ok_ms: Times::of(Summary::of(&row.ok_us)),
             all_ms: Times::of(Summary::of(&row.all_us)),
         }

@@ -5,14 +5,15 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use damper_control::Nanos;
 use damper_drill::load::{
-    Bounds, Caller, Job, Methods, Named, Pattern, Permit, Protocol, Refused, Schedule, Target, Tls,
-    TlsError, Trust, reflect,
+    Bounds, Caller, Job, Matched, Methods, Named, Pattern, Permit, Protocol, Refused, Schedule,
+    Target, Tls, TlsError, Trust, reflect,
 };
 use damper_system::SystemFile;
 use serde::Serialize;
 
 use super::mix;
 use crate::args::{ArrivalsArg, LoadArgs, RetryArg};
+use crate::print;
 
 /// The rise outside the loopback interface, if nothing else is asked for.
 const RAMP: Duration = Duration::from_secs(10);
@@ -36,6 +37,11 @@ pub(crate) struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
     pub(crate) protocol: &'static str,
+    #[serde(skip)]
+    pub(crate) is_grpc: bool,
+    /// The server was asked what its methods take.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) reflected: bool,
     pub(crate) rate_rps: f64,
     pub(crate) ramp_s: f64,
     pub(crate) warmup_s: f64,
@@ -94,11 +100,13 @@ impl Plan {
             |ramp| ramp.0,
         );
         let warmup = ramp + args.warmup.0;
-        let (caller, callers) = caller(args)?;
+        let (caller, callers) = caller(args, &mix.names)?;
         let shown = Shown {
             target: format!("http{}://{}", if named.tls { "s" } else { "" }, named.authority),
             owner: named.owner.clone(),
             protocol: spoken(offers, named.tls),
+            is_grpc: args.grpc,
+            reflected: args.reflect,
             rate_rps: rate,
             ramp_s: ramp.as_secs_f64(),
             warmup_s: args.warmup.0.as_secs_f64(),
@@ -252,7 +260,7 @@ fn split(target: &str) -> (&str, &str) {
 }
 
 /// What callers do, and in words.
-fn caller(args: &LoadArgs) -> anyhow::Result<(Caller, String)> {
+fn caller(args: &LoadArgs, classes: &[String]) -> anyhow::Result<(Caller, String)> {
     let timeout = args.timeout.map(|span| nanos(span.0));
     let (caller, words) = match (&args.policy, &args.edge) {
         (Some(file), Some(edge)) => {
@@ -270,7 +278,9 @@ fn caller(args: &LoadArgs) -> anyhow::Result<(Caller, String)> {
                     .collect();
                 bail!("{} has no call `{edge}`; it has: {}", file.display(), names.join(", "));
             };
-            (Caller::of(&found.policy), format!("retry as `{edge}` of {}", file.display()))
+            let (caller, matched) = Caller::of(&found.policy).for_classes(classes, &system.classes);
+            let words = format!("retry as `{edge}` of {}", file.display());
+            (caller, words + &by_class(&matched, classes, &system.classes))
         }
         _ => match args.retry {
             RetryArg::None => (Caller::without_retries(), "do not retry".to_owned()),
@@ -284,6 +294,30 @@ fn caller(args: &LoadArgs) -> anyhow::Result<(Caller, String)> {
         },
     };
     Ok((caller.waiting(timeout), words))
+}
+
+/// Which class of a policy each class is, where their names do not say it.
+fn by_class(matched: &Matched, ours: &[String], theirs: &[String]) -> String {
+    let words = match matched {
+        Matched::ByName => return String::new(),
+        Matched::ByPosition => {
+            let last = theirs.last();
+            let pairs = ours.iter().enumerate().filter_map(|(position, name)| {
+                Some(format!("{name} as {}", theirs.get(position).or(last)?))
+            });
+            let pairs: Vec<String> = pairs.collect();
+            format!(" (by position, as no class has a name of the file's: {})", pairs.join(", "))
+        }
+        Matched::Partly(unknown) => {
+            let lowest = theirs.last().map_or("", String::as_str);
+            format!(
+                " (of the file's lowest class, {lowest}, as it does not know: {})",
+                unknown.join(", ")
+            )
+        }
+    };
+    print::note(&format!("callers retry{words}"));
+    words
 }
 
 fn nanos(time: Duration) -> Nanos {

@@ -23,7 +23,7 @@ fn apf(seats: u32, levels: &[LevelConfig]) -> Apf {
 }
 
 fn who(class: u8, flow: u64) -> Who {
-    Who { class, flow }
+    Who { class, flow, user: None }
 }
 
 impl Apf {

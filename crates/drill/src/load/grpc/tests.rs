@@ -83,8 +83,8 @@ fn json_becomes_the_message_of_the_method() {
     let takes = takes("/shop.Orders/Place", "{\"id\": \"a{{counter}}\"}").unwrap();
     // By hand: field 1 as text; field 2 as a message with field 1 = 300, a varint.
     let json = br#"{"id": "a7", "items": [{"articleNumber": "300"}]}"#;
-    assert_eq!(takes.encode(json).unwrap(), b"\x0a\x02a7\x12\x03\x08\xac\x02");
-    assert_eq!(takes.encode(b"{}").unwrap(), b"");
+    assert_eq!(takes.encode(json).unwrap(), b"\0\0\0\0\x09\x0a\x02a7\x12\x03\x08\xac\x02");
+    assert_eq!(takes.encode(b"{}").unwrap(), b"\0\0\0\0\0");
     assert_eq!(takes.encode(b"{\"id\": 3}"), None);
     assert!(methods().takes(&text("/shop.Orders/Place"), None).is_ok());
 }
@@ -96,7 +96,6 @@ fn what_is_no_call_is_said_with_what_was_meant() {
     assert_eq!(near.as_deref(), Some("/shop.Orders/Place"));
     assert_eq!(known, ["/shop.Orders/Place", "/shop.Orders/Many"]);
     assert!(matches!(why("/nothing", "{}"), BadCall::NoMethod { near: None, .. }));
-    assert!(matches!(why("/shop.Orders/Many", "{}"), BadCall::Stream(_)));
     assert_eq!(why("/shop.Orders/{{counter}}", "{}"), BadCall::Filled);
     let BadCall::NoMessage { why: words, near, known, .. } =
         why("/shop.Orders/Place", "{\"items\": [{\"articleNumbr\": 1}]}")
@@ -105,11 +104,30 @@ fn what_is_no_call_is_said_with_what_was_meant() {
     };
     assert_eq!(words, "shop.Item has no field `articleNumbr`");
     assert_eq!((near.as_deref(), known.len()), (Some("articleNumber"), 1));
-    for body in ["", "[]", "{\"id\": 3}", "{} {}", "{\"at\": \"today\"}"] {
-        let wrong = why("/shop.Orders/Place", body);
-        assert!(wrong.to_string().starts_with("this is no shop.Order: "), "{body}: {wrong}");
+    for path in ["/shop.Orders/Place", "/shop.Orders/Many"] {
+        for body in ["", "[[]]", "{\"id\": 3}", "{} {}", "{\"at\": \"today\"}"] {
+            let wrong = why(path, body);
+            assert!(wrong.to_string().starts_with("this is no shop.Order: "), "{body}: {wrong}");
+        }
     }
+    let wrong = why("/shop.Orders/Place", "[]").to_string();
+    assert_eq!(wrong, "this is no shop.Order: a list, and the method takes one message");
     assert!(takes("/shop.Orders/Place", "{\"at\": \"2026-01-02T03:04:05Z\"}").is_ok());
+}
+
+#[test]
+fn a_list_is_the_messages_of_a_stream() {
+    let takes = takes("/shop.Orders/Many", "[{\"id\": \"a\"}, {}]").unwrap();
+    let wire = takes.encode(b" [{\"id\": \"a\"}, {}]").unwrap();
+    assert_eq!(wire, b"\0\0\0\0\x03\x0a\x01a\0\0\0\0\0");
+    assert_eq!(takes.encode(b"{}").unwrap(), b"\0\0\0\0\0", "one message is a stream, too");
+    assert_eq!(takes.encode(b"[]").unwrap(), b"");
+    let why = |body: &str| methods().takes(&text("/shop.Orders/Many"), Some(&text(body)));
+    let BadCall::NoMessage { near, .. } = why("[{}, {\"idd\": 1}]").unwrap_err() else { panic!() };
+    assert_eq!(near.as_deref(), Some("id"));
+    let many = format!("[{}{{}}]", "{},".repeat(MOST_MESSAGES));
+    let why = why(&many).unwrap_err().to_string();
+    assert_eq!(why, "this is no shop.Order: 1001 messages, and 1,000 is the most");
 }
 
 #[test]

@@ -124,6 +124,12 @@ impl Held {
     }
 }
 
+/// The hops and the names of their classes, by which positions are written down.
+pub(super) fn named(hops: &Hops) -> Vec<(String, Vec<String>)> {
+    let hops = hops.list();
+    hops.iter().map(|hop| (hop.name().to_owned(), hop.classes().to_vec())).collect()
+}
+
 /// Whether anything changes without a pull.
 pub(super) fn is_moving(hops: &Hops) -> bool {
     let moving = |groups: Vec<Group>| {

@@ -20,7 +20,8 @@ impl Levers {
     pub fn kept(now: Nanos, hops: Hops, watch: Watch, log: Option<Log>, path: &Path) -> Self {
         let file = File::new(path);
         let held = file.read();
-        let inner = Mutex::default();
+        let inner = Inner { written_of: kept::named(&hops), ..Inner::default() };
+        let inner = Mutex::new(inner);
         let levers = Self(Arc::new(Shared { hops, watch, log, file: Some(file), inner }));
         match held {
             Ok(held) => {
@@ -77,6 +78,7 @@ impl Levers {
     pub(super) fn write_down(&self, inner: &mut Inner, now: Nanos) {
         let Some(file) = &self.0.file else { return };
         inner.written = now;
+        inner.written_of = kept::named(&self.0.hops);
         let mut all = Vec::new();
         for hop in &*self.0.hops.list() {
             let lever = hop.lever();
@@ -194,6 +196,39 @@ mod tests {
         drop((levers, hop));
         let (levers, hop) = process(&["high", "low"], &file);
         assert_eq!(held(&levers, &hop), ["high+low None: ramping from 50% to 100%, 50s left"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reload_that_renames_classes_is_written_down_without_a_pull() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("levers.json");
+        let (levers, _) = process(&["high", "low"], &file);
+        pull(&levers, json!({"action": "pause", "classes": ["low"]}));
+        levers.tick(clock::now());
+        let names = || {
+            let state: serde_json::Value =
+                serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+            state["held"][0]["classes"].clone()
+        };
+        let before = std::fs::metadata(&file).unwrap().modified().unwrap();
+        levers.tick(clock::now());
+        assert_eq!(std::fs::metadata(&file).unwrap().modified().unwrap(), before, "nothing is new");
+        let hops = &levers.0.hops;
+        let classes = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let next = hops.begin("db", Direction::Inbound, classes(&["first", "low", "last"]));
+        hops.install(vec![next]).unwrap();
+        assert_eq!(names(), json!(["low"]));
+        levers.tick(clock::now());
+        let (levers, hop) = process(&["first", "low", "last"], &file);
+        assert_eq!(held(&levers, &hop), ["low None: paused"]);
+        // A class that is gone is held back no more, in the file neither: after a restart with the
+        // old names it stays open.
+        let next = levers.0.hops.begin("db", Direction::Inbound, classes(&["first", "last"]));
+        levers.0.hops.install(vec![next]).unwrap();
+        levers.tick(clock::now());
+        assert_eq!(names(), json!(null));
+        let (levers, hop) = process(&["high", "low"], &file);
+        assert_eq!(held(&levers, &hop), [""; 0]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use damper_control::{Nanos, Outcome};
 use damper_tower::clock;
 use http::{HeaderMap, HeaderValue};
 use serde_json::Value;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
@@ -16,11 +16,22 @@ fn attributes(of: &Value) -> Vec<(&str, &str)> {
         .collect()
 }
 
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
 /// A collector that answers so many requests, and gives their paths and bodies.
-async fn collector(listener: TcpListener, requests: usize) -> Vec<(String, Value)> {
+async fn collector(
+    listener: TcpListener,
+    tls: Option<tokio_rustls::TlsAcceptor>,
+    requests: usize,
+) -> Vec<(String, Value)> {
     let mut got = Vec::new();
     for _ in 0..requests {
-        let (mut stream, _) = listener.accept().await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut stream: Box<dyn Stream> = match &tls {
+            None => Box::new(stream),
+            Some(tls) => Box::new(tls.accept(stream).await.unwrap()),
+        };
         let mut text = Vec::new();
         let (head, length) = loop {
             let mut some = [0; 4096];
@@ -39,6 +50,7 @@ async fn collector(listener: TcpListener, requests: usize) -> Vec<(String, Value
             text.extend_from_slice(&some[..n]);
         }
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+        stream.flush().await.unwrap();
         assert!(head.contains("content-type: application/json"), "{head}");
         let path = head.split(' ').nth(1).unwrap().to_owned();
         got.push((path, serde_json::from_slice(&text[begins..]).unwrap()));
@@ -62,10 +74,10 @@ async fn metrics_and_spans_come_to_a_collector() {
     drop(meters.traced(now, 1, false, &mut headers));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}/otlp/", listener.local_addr().unwrap());
-    let exporter = Otlp::to(&endpoint, "shop").unwrap().every(Duration::from_millis(1));
+    let exporter = Otlp::to(&endpoint, "shop", None).unwrap().every(Duration::from_millis(1));
     let watch = Watch::new(hops.clone());
     let exporting = tokio::spawn(exporter.run(hops.clone(), watch, hops.spans().clone(), None));
-    let got = collector(listener, 2).await;
+    let got = collector(listener, None, 2).await;
     exporting.abort();
     assert_eq!((got[0].0.as_str(), got[1].0.as_str()), ("/otlp/v1/metrics", "/otlp/v1/traces"));
     let metrics = &got[0].1["resourceMetrics"][0];
@@ -107,15 +119,61 @@ async fn metrics_and_spans_come_to_a_collector() {
 #[tokio::test]
 async fn a_collector_that_is_away_is_no_error_of_the_proxy() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    assert!(send::post(&endpoint, "/v1/metrics", &Value::Null).await.is_err());
+    let otlp = Otlp::to(&endpoint, "shop", None).unwrap();
+    assert!(send::post(&otlp, "/v1/metrics", &Value::Null).await.is_err());
+}
+
+/// A folder with a certificate for `localhost` that it is its own authority of, and who shows it.
+fn certificate() -> (tempfile::TempDir, tokio_rustls::TlsAcceptor) {
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let [certificate, key] = ["ca.pem", "key.pem"].map(|name| folder.path().join(name));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let tls = damper_system::sidecar::Tls { certificate, key, client_ca: None };
+    (folder, crate::tls::acceptor(&tls).unwrap())
+}
+
+#[tokio::test]
+async fn over_tls_it_goes_to_whom_it_believes_and_to_nobody_else() {
+    let (folder, tls) = certificate();
+    let (other, _) = certificate();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let to = |host: &str, folder: &tempfile::TempDir| {
+        let ca = folder.path().join("ca.pem");
+        Otlp::to(&format!("https://{host}:{port}/otlp"), "shop", Some(&ca)).unwrap()
+    };
+    let collecting = tokio::spawn({
+        let tls = tls.clone();
+        async move {
+            // Two that do not believe it, and one that does.
+            for _ in 0..2 {
+                let (stream, _) = listener.accept().await.unwrap();
+                assert!(tls.accept(stream).await.is_err());
+            }
+            collector(listener, Some(tls), 1).await
+        }
+    });
+    let body = serde_json::json!({"a": 1});
+    for wrong in [to("localhost", &other), to("127.0.0.1", &folder)] {
+        let error = send::post(&wrong, "/v1/metrics", &body).await.unwrap_err();
+        assert!(error.to_string().contains("certificate"), "{error}");
+    }
+    send::post(&to("localhost", &folder), "/v1/metrics", &body).await.unwrap();
+    assert_eq!(collecting.await.unwrap(), [("/otlp/v1/metrics".to_owned(), body)]);
 }
 
 #[test]
 fn only_what_it_can_do_is_taken() {
-    for wrong in ["", "https://collector:4318", "collector:4318", "/v1", "http://"] {
-        assert!(Otlp::to(wrong, "x").is_none(), "{wrong}");
+    for wrong in ["", "grpc://collector:4317", "collector:4318", "/v1", "http://", "https://"] {
+        let why = Otlp::to(wrong, "x", None).unwrap_err();
+        assert!(matches!(why, Unusable::Address(_)), "{wrong}: {why}");
     }
-    assert!(Otlp::to("http://[::1]:4318/", "x").is_some());
+    assert!(Otlp::to("http://[::1]:4318/", "x", None).is_ok());
+    let gone = Path::new("no-such-file.pem");
+    let why = Otlp::to("https://[::1]:4318/", "x", Some(gone)).unwrap_err().to_string();
+    assert!(why.contains("no-such-file.pem"), "{why}");
 }
