@@ -4,11 +4,13 @@
 mod operation;
 mod repeat;
 mod same;
+mod tested;
 
 use foldhash::{HashSet, HashSetExt as _};
 
 use super::file::File;
 use super::words;
+use crate::language::Language;
 use crate::tree::{Id, Kind, LoopForm};
 
 use operation::{derived, may_be_operation, operations};
@@ -263,9 +265,13 @@ fn recursions(file: &File<'_, '_>) -> Vec<Candidate> {
         }
         let mut groups = operations(file, *body, &HashSet::new(), None);
         groups.retain(|calls| calls.iter().all(|call| file.callee(*call) != Some(function)));
+        // What has the same name and belongs to something else is not itself:
+        // `self.session.request()` in `request`.
         groups.retain(|calls| {
             calls.iter().all(|call| match tree.kind(*call) {
-                Kind::Call { callee, .. } => tree.last_name(*callee) != Some(name),
+                Kind::Call { callee, .. } => {
+                    tree.last_name(*callee) != Some(name) || of_another(file, *callee)
+                }
                 _ => false,
             })
         });
@@ -299,6 +305,20 @@ fn hands_itself_on(file: &File<'_, '_>, name: &str, body: Id) -> bool {
         }
         _ => false,
     })
+}
+
+/// Whether a method belongs to a part of this object: `self.session.request`.
+fn of_another(file: &File<'_, '_>, callee: Id) -> bool {
+    match file.tree.kind(callee) {
+        Kind::Field { of, .. } => match file.tree.kind(*of) {
+            Kind::Field { of: owner, .. } => file.tree.last_name(*owner).is_some_and(|owner| {
+                matches!(owner, "this" | "self" | "cls")
+                    || file.language == Language::Go && owner.len() <= 2
+            }),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// `this.load(…)` inside of `load`, of which there may be others elsewhere.

@@ -14,7 +14,7 @@ use super::machine::{Cut, Fate, Machine, Plan, Trace, seen};
 use super::words;
 use crate::language::Language;
 use crate::policy::{Confidence, Kind as PolicyKind};
-use crate::tree::{Id, Kind};
+use crate::tree::{Id, Kind, Op};
 use context::Context;
 use resets::resets;
 
@@ -106,6 +106,8 @@ fn judge_group(
     let inner = in_inner_loop(file, candidate, &ops);
     let fates: &[Fate] = match file.language {
         _ if inner => &[Fate::Throws],
+        // A status is looked at where there is no error.
+        Language::Go if words::has(&context.text, &["status"]) => &[Fate::Bad, Fate::Said],
         Language::Go => &[Fate::Bad],
         Language::Rust => &[Fate::Bad, Fate::Said],
         _ => &[Fate::Throws, Fate::Bad],
@@ -134,7 +136,13 @@ fn judge_group(
             // What is only empty says less than what was caught.
             let caught = noticed & seen::CAUGHT != 0;
             let weaker = caught && trace.seen & !(seen::FALSY | seen::DOMAIN) == 0;
-            if trace.calls > old && !weaker {
+            // What goes on at once and uncounted is another way than the one that is counted.
+            let runaway = trace.cut == Some(Cut::Endless)
+                && trace.waits.is_empty()
+                && found.as_ref().is_some_and(|(known, _)| {
+                    known.cut.is_none() && known.counted && !known.waits.is_empty()
+                });
+            if trace.calls > old && !weaker && !runaway {
                 let mut trace = trace;
                 trace.seen |= noticed;
                 if trace.handlers.is_empty() {
@@ -150,8 +158,9 @@ fn judge_group(
     if inner && trace.rounds < 2 {
         return None;
     }
-    // The next page, unless a failure is handled in between.
-    if trace.seen & seen::CAUGHT == 0 && !resets && pages(file, candidate.place) {
+    // The next page, unless a failure is handled in between, or the server said when to ask again.
+    let handled = trace.seen & seen::CAUGHT != 0 || goes_on::is_told(&trace);
+    if !handled && !resets && pages(file, candidate.place, group) {
         return None;
     }
     let Success { leaves, domain, related, waits } = succeeding(file, candidate, &plan, budget);
@@ -163,11 +172,12 @@ fn judge_group(
     }
     // What failed is tried again, and after what went well it goes on to the next.
     let next = !leaves && resets && !waits && !endless && context.named()
-        || !leaves && !waits && goes_on::after_what_failed(file, candidate, group, &trace, endless);
-    let content = content::decides(file, &context, &trace, endless);
+        || !leaves && goes_on::after_what_failed(file, candidate, group, &trace, (endless, waits));
+    let content = content::decides(file, &context, group, &trace, endless);
     let kind = kind_of(&context, &trace, leaves || next, domain, (endless, content))?;
     let rank = rank(file, &context, group, &trace);
-    let confidence = confidence(&context, &trace, endless);
+    let counts = hands_on_a_count(file, candidate);
+    let confidence = confidence(&context, &trace, endless && !counts);
     if plan.bump != 0.0 && !endless {
         trace.calls = trace.calls.max(2);
     }
@@ -389,7 +399,13 @@ fn kind_of(
     }
     // A mistake of the code itself passes only with other arguments; a person is asked again with
     // other words.
-    if context.mistake && !waits || context.asks {
+    // A text that was answered and cannot be read is asked for again a few times.
+    let unread = context.outside && context.named() && trace.counted && !endless;
+    if context.mistake && !waits && !unread || context.asks {
+        return None;
+    }
+    // Asked again until a person has agreed elsewhere.
+    if words::has(&context.text, &["authorization_pending", "authorizationpending"]) {
         return None;
     }
     // What waits for something to end, or for a part of it, does not do it again.
@@ -547,6 +563,23 @@ fn rank(file: &File<'_, '_>, context: &Context, group: &[Id], trace: &Trace) -> 
         rank += 4;
     }
     rank
+}
+
+/// Whether a function that calls itself hands on a count of its attempts, whoever looks at it.
+fn hands_on_a_count(file: &File<'_, '_>, candidate: &Candidate) -> bool {
+    let tree = file.tree;
+    let Some(function) = candidate.recursive else { return false };
+    let Some(name) = file.function_name(function) else { return false };
+    let counts = |id: Id| match tree.kind(id) {
+        Kind::Step { of, .. } => tree.last_name(*of).is_some_and(words::about_retry),
+        Kind::Binary { op: Op::Add | Op::Subtract, left, .. } => {
+            tree.last_name(*left).is_some_and(words::about_retry)
+        }
+        _ => false,
+    };
+    file.calls(name).iter().filter(|call| file.within(**call, function)).any(|call| {
+        matches!(tree.kind(*call), Kind::Call { args, .. } if args.iter().any(|arg| counts(arg.value)))
+    })
 }
 
 fn confidence(context: &Context, trace: &Trace, endless: bool) -> Confidence {

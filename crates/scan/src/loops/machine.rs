@@ -16,6 +16,7 @@ mod later;
 mod names;
 mod question;
 mod told;
+mod usual;
 mod written;
 
 use std::rc::Rc;

@@ -5,11 +5,13 @@
 //! condition allows the item is put back, by its state, by a time at which it is due, or by a call
 //! that says so. A counter alone is a statistic.
 
+mod failed;
 mod handler;
 
 use super::file::File;
 use super::words;
 use super::{Finding, Sites};
+use crate::language::Language;
 use crate::policy::{
     Attempts, By, Call, Confidence, Delay, DelayKind, Jitter, Kind as PolicyKind, Policy, Scope,
     Setting,
@@ -74,8 +76,11 @@ const QUEUES: &[&str] = &[
     "deque",
     "fifo",
 ];
+/// What is put into such a thing.
+const ITEMS: &[&str] = &["request", "task", "job", "message", "item", "work", "url", "event"];
 /// Words of failures, one of which has to stand near a counter that is no field of the item.
-const FAILED: &[&str] = &["err", "fail", "except", "catch", "timeout", "timed out", "nack"];
+const FAILED: &[&str] =
+    &["err", "fail", "except", "catch", "timeout", "timed out", "nack", ".ok", "success"];
 /// More counters than this in one file are not looked at.
 const MOST: usize = 32;
 
@@ -86,6 +91,8 @@ struct Counter {
     name: String,
     /// As written: `job.retry_count`.
     path: String,
+    /// It is a variable, which says nothing unless it is handed on with the item.
+    handed: bool,
 }
 
 /// The re-queues of a file.
@@ -128,11 +135,13 @@ fn counters(file: &File<'_, '_>) -> Vec<Counter> {
                 continue;
             }
         };
-        // Of the item itself, not of who works on it.
-        let Kind::Field { name, .. } = tree.kind(target) else { continue };
-        if !of_an_item(file, target) {
-            continue;
-        }
+        // Of the item itself, not of who works on it; or a variable that is handed on with it.
+        let name = match tree.kind(target) {
+            Kind::Field { name, .. } if of_an_item(file, target) => name,
+            Kind::Name(name) => name,
+            _ => continue,
+        };
+        let handed = matches!(tree.kind(target), Kind::Name(_));
         let looped = tree
             .ancestors(at)
             .take_while(|up| !matches!(tree.kind(*up), Kind::Function { .. }))
@@ -140,12 +149,18 @@ fn counters(file: &File<'_, '_>) -> Vec<Counter> {
                 Kind::Loop { .. } => tree.source(up).contains("sleep"),
                 _ => false,
             });
-        if let Some(function) = tree.function_of(at).filter(|_| !looped) {
+        let says_so = |function: &Id| {
+            words::about_retry(name)
+                || file.function_name(*function).is_some_and(words::about_retry)
+        };
+        let function = tree.function_of(at).filter(|function| !handed || says_so(function));
+        if let Some(function) = function.filter(|_| !looped) {
             out.push(Counter {
                 at,
                 function,
                 name: (*name).to_owned(),
                 path: file.squeezed(target),
+                handed,
             });
         }
     }
@@ -201,7 +216,13 @@ fn counted_on(file: &File<'_, '_>, at: Id) -> Option<Counter> {
         _ => return None,
     };
     let function = tree.function_of(at)?;
-    words::has(tree.source(function), FAILED).then_some(Counter { at, function, name, path })
+    words::has(tree.source(function), FAILED).then_some(Counter {
+        at,
+        function,
+        name,
+        path,
+        handed: false,
+    })
 }
 
 fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
@@ -210,6 +231,9 @@ fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
     tree.walk_here(*body).find_map(|at| {
         let Kind::If { test, then, otherwise } = tree.kind(at) else { return None };
         let (limit, op) = limit(file, *test, &counter.path)?;
+        if counter.handed {
+            return handed_on(file, counter, (at, *test, *then, *otherwise), (limit, op));
+        }
         let allowed_if = match (put_back(file, *then), otherwise.and_then(|it| put_back(file, it)))
         {
             (Some(back), _) => (true, back),
@@ -225,18 +249,80 @@ fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
             }
         };
         let first = tree.span(counter.at).start < tree.span(*test).start;
-        let limit_value = number(file, limit);
-        let attempts = match limit_value {
-            Some(value) => Attempts::Count(attempts(value, op, allowed_if.0, first)?),
-            None => Attempts::Dynamic {
-                expression: file.brief(limit, 60),
-                low: Some(1),
-                high: None,
-                usual: None,
-            },
-        };
+        let attempts = counted(file, limit, op, (allowed_if.0, first))?;
         Some(finding(file, counter, at, attempts, &allowed_if.1))
     })
+}
+
+/// A count in a variable that is put back together with what was counted: `tries += 1`, and below
+/// a limit `queue.put((task, tries))`.
+fn handed_on(
+    file: &File<'_, '_>,
+    counter: &Counter,
+    (at, test, then, otherwise): (Id, Id, Id, Option<Id>),
+    (limit, op): (Id, Op),
+) -> Option<Finding> {
+    let tree = file.tree;
+    let named = words::about_retry(&counter.name);
+    let failed = words::has(tree.source(counter.function), FAILED);
+    let says_so = file.function_name(counter.function).is_some_and(words::about_retry);
+    if !(says_so || named && failed) {
+        return None;
+    }
+    let back = |within: Id| {
+        tree.walk_here(within).find(|call| match tree.kind(*call) {
+            Kind::Call { callee, args, .. } => {
+                takes_items(file, *callee)
+                    && args.iter().any(|arg| {
+                        tree.walk_here(arg.value).any(
+                            |at| matches!(tree.kind(at), Kind::Name(name) if *name == counter.name),
+                        )
+                    })
+            }
+            _ => false,
+        })
+    };
+    let (allowed_if, back) = match (back(then), otherwise.and_then(back)) {
+        (Some(back), _) => (true, back),
+        (None, back) => (false, back?),
+    };
+    let first = tree.span(counter.at).start < tree.span(test).start;
+    let attempts = counted(file, limit, op, (allowed_if, first))?;
+    Some(finding(file, counter, at, attempts, &Back { at: back, due: None }))
+}
+
+/// Whether a call puts something into a queue, or is a method of this object that does:
+/// `add_request(…)`.
+fn takes_items(file: &File<'_, '_>, callee: Id) -> bool {
+    let tree = file.tree;
+    let own = match tree.kind(callee) {
+        Kind::Name(_) => true,
+        Kind::Field { of, .. } => matches!(tree.last_name(*of), Some("this" | "self")),
+        _ => false,
+    };
+    puts(file, callee)
+        || own
+            && tree.last_name(callee).is_some_and(|last| {
+                words::any(last, PUTS) && words::any(last, ITEMS) && !words::any(last, &["log"])
+            })
+}
+
+/// The attempts that a limit allows.
+fn counted(
+    file: &File<'_, '_>,
+    limit: Id,
+    op: Op,
+    (allowed_if, first): (bool, bool),
+) -> Option<Attempts> {
+    match number(file, limit) {
+        Some(value) => Some(Attempts::Count(attempts(value, op, allowed_if, first)?)),
+        None => Some(Attempts::Dynamic {
+            expression: file.brief(limit, 60),
+            low: Some(1),
+            high: None,
+            usual: None,
+        }),
+    }
 }
 
 /// What a counter is compared with, and how, with the counter on the left.
@@ -312,6 +398,13 @@ fn put_back(file: &File<'_, '_>, within: Id) -> Option<Back> {
                 }
             }
             Kind::Call { callee, .. } if puts(file, *callee) => back = back.or(Some(at)),
+            // `jobs <- job`.
+            Kind::Other(all) if file.language == Language::Go && all.len() == 2 => {
+                let queue = tree.last_name(all[0]).is_some_and(|name| words::any(name, QUEUES));
+                if queue && tree.source(at).contains("<-") {
+                    back = back.or(Some(at));
+                }
+            }
             _ => {}
         }
     }

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 pub(super) use waits::{Sleep, schedules, sleep, timer, waits_by_its_arguments};
 
 pub(super) use outside::{
-    asks_a_person, is_mistake, is_outside_error, is_prompt, leaves_the_process,
+    asks_a_person, is_mistake, is_outside_error, is_prompt, leaves_the_process, only_makes,
 };
 pub(crate) use outside::{drops_what_was_kept, speaks_of_again};
 pub(crate) use retry::word_before;
@@ -234,7 +234,7 @@ fn transforms(last: &str) -> bool {
     ];
     let acts = [
         "send", "write", "post", "upload", "publish", "connect", "save", "push", "request",
-        "fetch", "call", "submit", "query", "start", "download", "execute",
+        "fetch", "call", "submit", "query", "start", "download", "execute", "delete", "receive",
     ];
     let acting = all.iter().any(|word| acts.contains(&&**word));
     // `staged_upload_path`: what something is called, and not that it is done.

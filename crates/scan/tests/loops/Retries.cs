@@ -267,4 +267,33 @@ class Values
         }
         throw last;
     }
+
+    // expect status-in-a-variable: retry attempts=4 delay=server-directed
+    async Task<HttpResponseMessage> StatusInAVariable(HttpRequestMessage message)
+    {
+        var response = await client.SendAsync(message);
+        var status = (int)response.StatusCode;
+        var n = 0;
+        while (status == 429 && n++ < 3)
+        {
+            await Task.Delay(response.Headers.RetryAfter.Delta.Value);
+            response = await client.SendAsync(message);
+            status = (int)response.StatusCode;
+        }
+        return response;
+    }
+
+    // expect pending-again: retry attempts=infinite delay=none
+    async Task PendingAgain(Job job)
+    {
+        try
+        {
+            await api.RunAsync(job);
+        }
+        catch (Exception)
+        {
+            job.Status = JobStatus.Pending;
+            await db.SaveChangesAsync();
+        }
+    }
 }

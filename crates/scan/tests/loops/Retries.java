@@ -94,4 +94,45 @@ class Retries {
             Thread.sleep(1000 * Long.parseLong(response.header("Retry-After")));
         }
     }
+
+  // A variable counts, and what it counts is put back with it.
+  // expect cycle: retry attempts=dynamic delay=dynamic
+  void cycleRetry(Request request) {
+    int tried = (Integer) request.getExtra(TRIED);
+    tried++;
+    if (tried < site.getRetryTimes()) {
+      addRequest(copy(request).putExtra(TRIED, tried));
+    }
+  }
+
+  // expect status-line: retry attempts=5 delay=constant base=1000
+  String statusLine(Request request) throws Exception {
+    int status = 0;
+    for (int i = 0; i < 5; i++) {
+      HttpResponse answer = http.execute(request);
+      status = answer.getStatusLine().getStatusCode();
+      if (status == 503) {
+        Thread.sleep(1000);
+        continue;
+      }
+      return read(answer);
+    }
+    throw new IOException("status " + status);
+  }
+
+  // expect asks-whether-to: retry attempts=infinite delay=constant base=500
+  String first() throws Exception {
+    Response answer = client.execute(request);
+    if (shouldRetry(answer)) {
+      answer.close();
+      return again();
+    }
+    return parse(answer);
+  }
+
+  String again() throws Exception {
+    retryCounter++;
+    Thread.sleep(500);
+    return first();
+  }
 }

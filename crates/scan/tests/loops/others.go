@@ -132,3 +132,29 @@ func drain(jobs <-chan Job, c *Client) {
 		}
 	}
 }
+
+// Handed on to the next stage, and to who writes errors down.
+func stages(c *Client, job *Job, next chan *Job, failed chan *Job) {
+	if err := c.Run(job); err != nil {
+		failed <- job
+		return
+	}
+	next <- job
+}
+
+// Each page once; an error ends it.
+func allOnce(c *Client) (all []Item, err error) {
+	p := c.Items()
+	for err == nil {
+		p, err = p.Next()
+		all = append(all, p.Items...)
+	}
+	return all, err
+}
+
+// What was asked for goes to the queue at once; nothing failed.
+func (w *Worker) enqueue(key string) {
+	if err := w.check(key); err == nil {
+		w.queue.Add(key)
+	}
+}

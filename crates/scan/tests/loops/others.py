@@ -324,3 +324,74 @@ def drain(self):
             if failures > 5:
                 raise
             time.sleep(1)
+
+
+# Follows where the answer says.
+def follow(session, url):
+    while True:
+        response = session.get(url)
+        if response.status_code >= 300:
+            url = response.headers["Location"]
+            continue
+        return response
+
+
+# Asks until a person has agreed.
+def device_token(session, interval):
+    while time.time() < DEADLINE:
+        time.sleep(interval)
+        response = session.post(TOKEN_URL)
+        if response.ok:
+            return response.json()
+        if response.json()["error"] == "authorization_pending":
+            continue
+        raise RuntimeError(response.text)
+
+
+# The next of a list, which is another one.
+def walk(node):
+    while node:
+        node = node.next()
+        if not node.valid:
+            log.warning("broken")
+
+
+# Counts wrong passwords, and puts nothing back.
+def wrong_password(cache, user, attempts):
+    try:
+        check(user)
+    except WrongPassword:
+        attempts += 1
+        if attempts < 5:
+            cache.set(user, attempts)
+
+
+# A state of the screen.
+def show(self, view):
+    try:
+        self.load(view)
+    except Exception:
+        self.state = "ready"
+        view.state = "failed"
+
+
+# Polls with a pause, and takes what there is.
+def pages_with_a_pause(session, url):
+    offset = 0
+    while True:
+        response = session.get(url, params={"offset": offset})
+        data = response.json()
+        if not data["items"]:
+            break
+        offset += len(data["items"])
+        time.sleep(1)
+
+
+# Another state of what is waited for.
+def until_built(client, build):
+    for _ in range(30):
+        response = client.request(build)
+        state = response.json()["state"]
+        if state == "ready":
+            return
+        time.sleep(1)

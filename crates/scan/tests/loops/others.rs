@@ -16,3 +16,11 @@ fn n16(mut f: File) -> io::Result<usize> {
     };
     Ok(n)
 }
+
+// Written down where it failed.
+async fn written_down(&self, item: Item) {
+    match self.client.send(&item).await {
+        Ok(_) => {}
+        Err(e) => self.failed_items.push((item, e)),
+    }
+}

@@ -122,3 +122,23 @@ async function madeAnew(api: Api, name: string, existing: Policy) {
 function inTurn(jobs: Job[]) {
   return jobs.reduce((p, job) => p.then(() => send(job)), Promise.resolve());
 }
+
+// The next page, with a pause in between, and no failure.
+async function allPages(url: string) {
+  let more = true;
+  while (more) {
+    const res = await fetch(url);
+    const data = await res.json();
+    more = data.next;
+    await sleep(1000);
+  }
+}
+
+// It is over with this one.
+async function markFailed(job: Job) {
+  try {
+    await api.run(job);
+  } catch (e) {
+    await db.jobs.update({ where: { id: job.id }, data: { status: 'failed' } });
+  }
+}

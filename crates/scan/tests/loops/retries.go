@@ -295,3 +295,67 @@ func byChannel(c *Client) error {
 	}
 	return errGivenUp
 }
+
+// The server says when to ask again, and what is asked for its next is still there.
+// expect limited-between-pages: retry attempts=infinite delay=server-directed
+func limitedBetweenPages(ctx context.Context, c *Client) (all []User, err error) {
+	p := c.Users()
+	for err == nil {
+		p, err = p.Next(ctx)
+		if err == nil {
+			all = append(all, p.Users...)
+		} else if limited, ok := err.(*RateLimitedError); ok {
+			select {
+			case <-ctx.Done():
+				err = ctx.Err()
+			case <-time.After(limited.RetryAfter):
+				err = nil
+			}
+		}
+	}
+	return all, p.Failure(err)
+}
+
+// There is no error, and the status says that it did not go well.
+// expect only-its-status: retry attempts=infinite delay=constant base=2000
+func onlyItsStatus(c *Client, req *Request) (*Response, error) {
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusTooManyRequests {
+		time.Sleep(2 * time.Second)
+		return onlyItsStatus(c, req)
+	}
+	return resp, nil
+}
+
+// expect kept-as-a-flag: retry attempts=3 delay=none
+func keptAsAFlag(client *http.Client, req *Request) (resp *Response, err error) {
+	ok := false
+	for n := 0; !ok && n < 3; n++ {
+		resp, err = client.Do(req)
+		ok = err == nil
+	}
+	return
+}
+
+// expect sent-back: retry attempts=4 delay=dynamic
+func sentBack(c *Client, job *Job, jobs chan *Job) {
+	if err := c.Run(job); err != nil {
+		if job.Attempts < 3 {
+			job.Attempts++
+			jobs <- job
+		}
+	}
+}
+
+// expect put-back-by-its-branch: retry attempts=infinite delay=none
+func (w *Worker) putBack(key string) {
+	err := w.sync(key)
+	if err != nil {
+		w.queue.Add(key)
+		return
+	}
+	w.done(key)
+}

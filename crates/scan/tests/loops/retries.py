@@ -453,3 +453,112 @@ async def copy(body, file):
         if not chunk:
             break
         file.write(chunk)
+
+
+# The status is kept in a variable before anybody looks at it.
+# expect a-kept-status: retry attempts=infinite delay=constant base=5000
+def a_kept_status(session, url):
+    while True:
+        response = session.get(url)
+        code = response.status_code
+        if code < 400:
+            return response
+        if code == 429:
+            time.sleep(5)
+            continue
+        raise RuntimeError(code)
+
+
+# What has its own name belongs to something else.
+class Client:
+    # expect by-its-own-name: retry attempts=infinite delay=server-directed
+    def request(self, method, url, params):
+        with self.session.request(method, url, params=params) as response:
+            if response.status_code == 404:
+                raise KeyError(url)
+            if response.status_code == 429:
+                time.sleep(int(response.headers["Retry-After"]))
+                return self.request(method, url, params)
+            return response
+
+
+# expect unread: retry attempts=2 delay=none
+def unread(session, url):
+    retries = 0
+    while True:
+        try:
+            response = session.get(url)
+            return json.loads(response.text)
+        except ValueError:
+            if retries == 1:
+                raise
+            retries += 1
+
+
+# `page` is what the answer is called, and no state.
+# expect an-empty-page: retry attempts=4 delay=none
+def an_empty_page(session, url):
+    for _ in range(4):
+        page = session.request(url).text
+        if page.find("Not Found") > 0:
+            break
+        user = parse_user(page)
+        if user:
+            return user
+        log.debug("empty page, retrying")
+    return None
+
+
+# expect read-on-where-it-broke: retry attempts=6 delay=constant base=1000
+def read_on(body, file, opener):
+    failed, done = 0, 0
+    while True:
+        try:
+            chunk = body.read(65536)
+        except IOError:
+            failed += 1
+            if failed > 5:
+                raise
+            time.sleep(1)
+            body = opener.open_at(done)
+            continue
+        if not chunk:
+            break
+        done += len(chunk)
+        file.write(chunk)
+
+
+# expect put-back-with-its-count: retry attempts=5 delay=dynamic
+def deliver(self, task, tries):
+    try:
+        self.api.send(task)
+    except Exception:
+        tries += 1
+        if tries < 5:
+            self.queue.put((task, tries))
+
+
+# expect put-back-one-by-one: retry attempts=infinite delay=none
+def deliver_all(self, items):
+    try:
+        self.execute(items)
+    except Exception:
+        for item in items:
+            self.pending_queue.put(item)
+
+
+# expect pending-again: retry attempts=infinite delay=none
+def run_job(api, job):
+    try:
+        api.run(job)
+    except Exception:
+        job.status = "pending"
+        job.save()
+
+
+# expect marked-pending-again: retry attempts=infinite delay=none
+def run_jobs(api, jobs):
+    try:
+        api.run(jobs)
+    except Exception:
+        mark_jobs(jobs, JobStatus.PENDING)

@@ -111,3 +111,50 @@ async fn contains_code(client: &Client, url: &str) -> Result<Response> {
         }
     }
 }
+
+// expect a-status-that-is-kept: retry attempts=6 delay=constant base=1000
+async fn kept_status(client: &Client, req: Req) -> Result<Response> {
+    let mut attempts = 0;
+    loop {
+        let resp = client.execute(req.clone()).await?;
+        let status = resp.status();
+        if status == StatusCode::TOO_MANY_REQUESTS && attempts < 5 {
+            attempts += 1;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            continue;
+        }
+        return Ok(resp);
+    }
+}
+
+// expect limited-between-pages: retry attempts=infinite delay=server-directed
+async fn limited_between_pages(client: &Client) -> Result<Vec<Item>> {
+    let mut cursor = None;
+    let mut all = vec![];
+    loop {
+        let page = match client.list(cursor.clone()).await {
+            Ok(page) => page,
+            Err(Error::RateLimited { retry_after }) => {
+                tokio::time::sleep(retry_after).await;
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
+        all.extend(page.items);
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+// expect put-back-by-its-arm: retry attempts=infinite delay=none
+async fn put_back(&self, item: Item) {
+    match self.client.send(&item).await {
+        Ok(_) => self.done.push(item),
+        Err(e) => {
+            warn!("{e}");
+            self.queue.push(item);
+        }
+    }
+}

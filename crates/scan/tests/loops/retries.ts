@@ -110,3 +110,29 @@ function onFailure(job: Job, error: Error) {
     report(error);
   }
 }
+
+// expect limited-while-there-is-more: retry attempts=infinite delay=server-directed
+async function limitedWhileThereIsMore(url: string) {
+  let more = true;
+  const all = [];
+  while (more) {
+    const res = await fetch(`${url}?after=${all.length}`);
+    if (res.status === 429) {
+      await sleep(Number(res.headers.get('retry-after')) * 1000);
+      continue;
+    }
+    const data = await res.json();
+    all.push(...data.items);
+    more = data.next;
+  }
+  return all;
+}
+
+// expect state-in-a-record: retry attempts=infinite delay=none
+async function stateInARecord(job: Job) {
+  try {
+    await api.run(job);
+  } catch (e) {
+    await db.jobs.update({ where: { id: job.id }, data: { status: 'pending' } });
+  }
+}

@@ -3,6 +3,7 @@
 use foldhash::{HashSet, HashSetExt as _};
 
 use super::MOST_GROUPS;
+use super::tested::tested;
 use crate::language::Language;
 use crate::loops::file::File;
 use crate::loops::words;
@@ -48,12 +49,13 @@ pub(super) fn derived<'s>(
             if let Some(call) = called(file, value)
                 && words::is_consuming(call)
             {
-                more.extend(
-                    tree.last_name(target)
-                        .into_iter()
-                        .chain(names)
-                        .filter(|name| !words::any(name, &["err", "error", "ok"]) && *name != "_"),
-                );
+                // `page, err = page.Next(ctx)`: what is asked is still there after a failure.
+                let asked = receiver(file, value);
+                more.extend(tree.last_name(target).into_iter().chain(names).filter(|name| {
+                    !words::any(name, &["err", "error", "ok"])
+                        && *name != "_"
+                        && asked != Some(*name)
+                }));
                 continue;
             }
             // `const { fresh, value } = await item`.
@@ -118,6 +120,21 @@ fn takes_element(file: &File<'_, '_>, value: Id) -> bool {
     let gets =
         matches!(file.tree.last_name(*callee), Some("get" | "at" | "elementAt" | "ElementAt"));
     gets && matches!(&args[..], [only] if matches!(file.tree.kind(only.value), Kind::Name(_)))
+}
+
+/// The name of what a call is made on.
+fn receiver<'s>(file: &File<'_, 's>, id: Id) -> Option<&'s str> {
+    match file.tree.kind(id) {
+        Kind::Call { callee, .. } => match file.tree.kind(*callee) {
+            Kind::Field { of, .. } => match file.tree.kind(*of) {
+                Kind::Name(name) => Some(name),
+                _ => None,
+            },
+            _ => None,
+        },
+        Kind::Await(of) | Kind::Propagate(of) => receiver(file, *of),
+        _ => None,
+    }
 }
 
 /// The name of the call that an expression is.
@@ -187,8 +204,8 @@ fn chosen(
         if seen > 400 {
             break;
         }
-        let may = may_be_operation(file, call, *callee, *new)
-            || (lenient && words::is_far(tree.last_name(*callee).unwrap_or_default()));
+        let may =
+            may_be_operation(file, call, *callee, *new) || (lenient && may_be_work(file, *callee));
         if !may || !observable(file, call, within, &tests) {
             continue;
         }
@@ -240,6 +257,17 @@ fn chosen(
         }
     }
     groups.into_iter().map(|(_, calls)| calls).collect()
+}
+
+/// Whether a call may be the operation where nothing else is: it asks for what others hold, or is
+/// a method of this object that is called as if it only made something: `self._extract(url)`.
+fn may_be_work(file: &File<'_, '_>, callee: Id) -> bool {
+    let last = file.tree.last_name(callee).unwrap_or_default();
+    let own = match file.tree.kind(callee) {
+        Kind::Field { of, .. } => matches!(file.tree.last_name(*of), Some("this" | "self")),
+        _ => false,
+    };
+    words::is_far(last) || own && words::only_makes(last)
 }
 
 /// Whether what is called is a parameter of a function around it.
@@ -322,39 +350,6 @@ pub(super) fn observable(file: &File<'_, '_>, call: Id, within: Id, tests: &Hash
         inner = up;
     }
     false
-}
-
-/// The names that conditions in a place speak of.
-pub(super) fn tested<'s>(file: &File<'_, 's>, within: Id) -> HashSet<&'s str> {
-    let tree = file.tree;
-    let mut names = HashSet::new();
-    let mut add = |id: Id| {
-        for at in tree.walk(id) {
-            if let Kind::Name(name) | Kind::Field { name, .. } = tree.kind(at) {
-                names.insert(*name);
-            }
-        }
-    };
-    for at in tree.walk(within) {
-        match tree.kind(at) {
-            Kind::If { test, .. } => add(*test),
-            Kind::Match { of, arms } => {
-                of.iter().for_each(|of| add(*of));
-                arms.iter()
-                    .flat_map(|arm| arm.guard.iter().chain(&arm.patterns))
-                    .for_each(|id| add(*id));
-            }
-            Kind::Loop { form, .. } => match form {
-                LoopForm::While(test) | LoopForm::DoWhile(test) => add(*test),
-                LoopForm::Counted { test: Some(test), .. } => add(*test),
-                _ => {}
-            },
-            // `a && b()` as a statement, `return ok`.
-            Kind::Binary { left, .. } if !matches!(tree.kind(*left), Kind::Number(_)) => add(*left),
-            _ => {}
-        }
-    }
-    names
 }
 
 /// Whether a call stands where a loop says what it goes through.

@@ -2,8 +2,9 @@
 
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 
-use super::operation::{may_be_operation, observable, tested};
+use super::operation::{may_be_operation, observable};
 use super::same::root;
+use super::tested::tested;
 use super::{Candidate, Shape, statement};
 use crate::loops::file::File;
 use crate::loops::words;

@@ -147,19 +147,11 @@ pub(in crate::loops) fn advances(file: &File<'_, '_>, place: Id, group: &[Id]) -
         return false;
     };
     let mut names: HashSet<&str> = HashSet::new();
-    let mut add = |id: Id| {
-        for at in tree.walk_here(id) {
-            if let Kind::Name(name) = tree.kind(at)
-                && !counts(name)
-                && !matches!(*name, "self" | "this" | "cls" | "_")
-            {
-                names.insert(name);
-            }
-        }
-    };
     if let Kind::Field { of, .. } = tree.kind(*callee) {
-        add(*of);
+        names_in(file, *of, &mut names);
     }
+    let receivers = names.clone();
+    let mut add = |id: Id| names_in(file, id, &mut names);
     // `while (exists(target))`: what the loop itself asks about.
     if let Kind::Loop { form: LoopForm::While(test) | LoopForm::DoWhile(test), .. } =
         tree.kind(place)
@@ -232,13 +224,58 @@ pub(in crate::loops) fn advances(file: &File<'_, '_>, place: Id, group: &[Id]) -
             if group.iter().any(|op| file.within(*op, *value)) {
                 return false;
             }
-            moves(file, name, *value) || drawn(file, *value, &stepped)
+            // A stream that broke is opened again where it broke.
+            if receivers.contains(name) && reopens(file, *at, *value, place) {
+                return false;
+            }
+            redirected(file, *value) || moves(file, name, *value) || drawn(file, *value, &stepped)
         })
     })
 }
 
+/// Adds the names of an expression that do not count.
+fn names_in<'s>(file: &File<'_, 's>, id: Id, names: &mut HashSet<&'s str>) {
+    for at in file.tree.walk_here(id) {
+        if let Kind::Name(name) = file.tree.kind(at)
+            && !counts(name)
+            && !matches!(*name, "self" | "this" | "cls" | "_")
+        {
+            names.insert(name);
+        }
+    }
+}
+
+/// Whether something is opened or asked for anew in the handler of a failure.
+fn reopens(file: &File<'_, '_>, assign: Id, value: Id, place: Id) -> bool {
+    let tree = file.tree;
+    let asks = tree.walk_here(value).any(|at| match tree.kind(at) {
+        Kind::Call { callee, .. } => tree.last_name(*callee).is_some_and(|last| {
+            words::any(last, &["open", "reopen", "connect", "get", "fetch", "request", "dial"])
+        }),
+        _ => false,
+    });
+    let mut inner = assign;
+    asks && tree.ancestors(assign).take_while(|up| *up != place).any(|up| {
+        let handled = matches!(tree.kind(up), Kind::Try { handlers, .. }
+            if handlers.iter().any(|handler| handler.body == inner));
+        inner = up;
+        handled
+    })
+}
+
+/// Where an answer says that something else has to be asked: `response.headers["Location"]`.
+fn redirected(file: &File<'_, '_>, value: Id) -> bool {
+    file.tree.walk_here(value).any(|at| match file.tree.kind(at) {
+        Kind::Text(text) => text.eq_ignore_ascii_case("location"),
+        Kind::Field { of, name: "location" | "Location" } => {
+            words::has(file.tree.source(*of), &["header", "resp"])
+        }
+        _ => false,
+    })
+}
+
 /// Whether a loop goes on as long as the last answer says that there is more: paging.
-pub(in crate::loops) fn pages(file: &File<'_, '_>, place: Id) -> bool {
+pub(in crate::loops) fn pages(file: &File<'_, '_>, place: Id, group: &[Id]) -> bool {
     let tree = file.tree;
     let Kind::Loop { form: LoopForm::While(test) | LoopForm::DoWhile(test), body, .. } =
         tree.kind(place)
@@ -255,10 +292,18 @@ pub(in crate::loops) fn pages(file: &File<'_, '_>, place: Id) -> bool {
             file.within(*place, *body)
                 && tree.walk_here(value).any(|at| {
                     matches!(tree.kind(at), Kind::Field { name, .. } if words::any(name, more))
+                        && !is_method_of(file, at, group)
                 })
         }),
         _ => false,
     })
+}
+
+/// Whether a field is the method that one of these calls calls.
+fn is_method_of(file: &File<'_, '_>, field: Id, calls: &[Id]) -> bool {
+    calls
+        .iter()
+        .any(|call| matches!(file.tree.kind(*call), Kind::Call { callee, .. } if *callee == field))
 }
 
 /// `x = x.next`, `path = clean(path)`: the next one is made of the last.

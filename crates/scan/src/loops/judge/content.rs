@@ -81,6 +81,7 @@ const ASKS: &[&str] = &[
 pub(super) fn decides(
     file: &File<'_, '_>,
     context: &Context,
+    group: &[Id],
     trace: &Trace,
     endless: bool,
 ) -> bool {
@@ -89,10 +90,22 @@ pub(super) fn decides(
     let counts = context.named() && waits && trace.counted && !endless;
     (asks || counts)
         && !trace.about.is_empty()
-        && !trace.about.iter().any(|id| {
-            let test = file.tree.source(test_of(file, *id));
-            words::any(test, STATES)
-        })
+        && !trace.about.iter().any(|id| speaks_of_states(file, test_of(file, *id), group))
+}
+
+/// Whether a question is about a state. What the answer itself is called says nothing (`page`),
+/// and a text that is looked for is content: "Page not found".
+fn speaks_of_states(file: &File<'_, '_>, test: Id, group: &[Id]) -> bool {
+    let tree = file.tree;
+    let answer = |name: &str| {
+        file.assigned(name).iter().any(|at| group.iter().any(|op| file.within(*op, *at)))
+    };
+    tree.walk_here(test).any(|at| match tree.kind(at) {
+        Kind::Name(name) => words::any(name, STATES) && !answer(name),
+        Kind::Field { name, .. } => words::any(name, STATES),
+        Kind::Text(text) => !text.contains(' ') && words::any(text, STATES),
+        _ => false,
+    })
 }
 
 /// The question of a decision.

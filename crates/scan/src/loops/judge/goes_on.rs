@@ -14,19 +14,24 @@ pub(super) fn after_what_failed(
     candidate: &Candidate,
     group: &[Id],
     trace: &Trace,
-    endless: bool,
+    (endless, waits_anyway): (bool, bool),
 ) -> bool {
-    let noticed = trace.seen & (seen::CAUGHT | seen::ERROR | seen::STATUS) != 0;
-    if candidate.subject.is_none() || !noticed {
+    if candidate.subject.is_none() {
         return false;
     }
-    let waits = || trace.waits.iter().filter(|wait| wait.after > 0);
-    let told = waits().any(|wait| wait.ms.server);
+    let told = is_told(trace);
     let counted = !endless
-        && waits().next().is_some()
+        && !waits_anyway
+        && trace.waits.iter().any(|wait| wait.after > 0)
         && trace.seen & seen::CAUGHT != 0
         && counts_where_it_failed(file, candidate.place);
     (told || counted) && !takes_another(file, candidate.place, group)
+}
+
+/// Whether a failure is waited off as long as the server said.
+pub(super) fn is_told(trace: &Trace) -> bool {
+    trace.seen & (seen::CAUGHT | seen::ERROR | seen::STATUS) != 0
+        && trace.waits.iter().any(|wait| wait.after > 0 && wait.ms.server)
 }
 
 /// Whether a handler in a loop counts up something that is named for failures or attempts.

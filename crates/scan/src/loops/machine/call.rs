@@ -435,6 +435,13 @@ impl<'s> Machine<'_, '_, 's> {
                     {
                         self.notice(seen::ERROR);
                     }
+                    // `should_retry(response)`.
+                    if part == Part::Whole
+                        && asks == words::About::Doubt
+                        && words::about_retry(tree.last_name(callee).unwrap_or_default())
+                    {
+                        self.notice(seen::FLAG);
+                    }
                     outcome = Some(match asks {
                         words::About::Flag => (Part::Flag, fail),
                         words::About::Status => (Part::Status, fail),

@@ -2,6 +2,7 @@
 
 use super::super::value::{Num, Part, Truth, Value};
 use super::super::words;
+use super::names::is_retry_after;
 use super::{Cut, ENDLESS, Exit, Fate, Flow, MOST_YIELDED, Machine, seen};
 use crate::tree::{Arg, Arm, Handler, Id, Kind, LoopForm, Op};
 
@@ -482,9 +483,13 @@ impl<'s> Machine<'_, '_, 's> {
     pub(super) fn capture(&mut self, pattern: Id, value: &Value) -> Result<(), Exit<'s>> {
         let tree = self.tree;
         if let Kind::Call { args, .. } = tree.kind(pattern) {
-            for arg in args {
-                if let Kind::Name(name) = tree.kind(arg.value) {
+            // `Err(Error::Limited { retry_after })` has names further in.
+            for at in args.iter().flat_map(|arg| tree.walk(arg.value)) {
+                if let Kind::Name(name) = tree.kind(at)
+                    && name.starts_with(|c: char| c.is_lowercase() || c == '_')
+                {
                     let inner = match value {
+                        _ if is_retry_after(name) => self.server_value(at),
                         Value::Outcome(_, true) => Value::Outcome(Part::Error, true),
                         Value::Outcome(_, false) => Value::Outcome(Part::Field, false),
                         Value::Num(num) if num.server => value.clone(),

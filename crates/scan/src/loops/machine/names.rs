@@ -2,7 +2,7 @@
 
 use super::super::value::{Num, Part, Value};
 use super::super::words;
-use super::{Exit, Flow, Machine, Symbol};
+use super::{Exit, Fate, Flow, Machine, Symbol};
 use crate::language::Language;
 use crate::tree::{Id, Kind, Op};
 
@@ -92,12 +92,13 @@ impl<'s> Machine<'_, '_, 's> {
                     }
                 }
                 // `settings.MAX_RETRIES` of a module.
-                match self.tree.kind(of) {
+                let known = match self.tree.kind(of) {
                     Kind::Name(module) if self.file.assigned(module).is_empty() => {
                         self.elsewhere(id)
                     }
                     _ => Value::Unknown,
-                }
+                };
+                if known == Value::Unknown { self.filled_in(id, name) } else { known }
             }
             _ => Value::Unknown,
         }
@@ -125,6 +126,10 @@ impl<'s> Machine<'_, '_, 's> {
     /// What a field or a method of the operation's result is.
     pub(super) fn part_of(&mut self, part: Part, fail: bool, name: &str) -> Value {
         use words::About;
+        // A part of an answer that is not there is no failure: `cursor.is_none()`.
+        if part == Part::Field && matches!(name, "is_none" | "is_some" | "isNone" | "isSome") {
+            return Value::Outcome(Part::Field, fail);
+        }
         match words::about(name) {
             About::Flag => Value::Outcome(Part::Flag, fail),
             About::BadFlag => {
@@ -134,7 +139,13 @@ impl<'s> Machine<'_, '_, 's> {
             About::Status => Value::Outcome(Part::Status, fail),
             About::Error if fail => Value::Outcome(Part::Error, true),
             About::Error => Value::Null,
-            About::Doubt => Value::Outcome(Part::Doubt, fail),
+            About::Doubt => {
+                // Whether to try again is asked about what failed.
+                if part == Part::Whole && words::about_retry(name) {
+                    self.notice(super::seen::FLAG);
+                }
+                Value::Outcome(Part::Doubt, fail)
+            }
             // `status().as_u16()`.
             About::Field if part == Part::Status => Value::Outcome(Part::Status, fail),
             About::Field if part == Part::Error => Value::Outcome(Part::Doubt, fail),
@@ -305,12 +316,16 @@ impl<'s> Machine<'_, '_, 's> {
             // The error of something else that was done with the result.
             return Value::Unknown;
         }
+        // It went well; that it did not is said in the answer.
+        let fails = fail && !(go && self.plan.fate == Fate::Said);
         if named {
-            return if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
+            return if fails { Value::Outcome(Part::Error, true) } else { Value::Null };
         }
         if is(&["ok", "success", "succeeded", "done", "found"]) && part != Part::Status {
             return match part {
                 Part::Field => Value::Unknown,
+                // `limited, ok := err.(*RateLimited)`: which error it is.
+                Part::Error => Value::Outcome(Part::Doubt, fail),
                 // `v, ok := m.get(k)`: it is not there, which is no failure.
                 _ if go && is(&["ok", "found"]) => Value::Outcome(Part::Whole, fail),
                 _ => Value::Outcome(Part::Flag, fail),
@@ -324,7 +339,7 @@ impl<'s> Machine<'_, '_, 's> {
             && name.len() <= 3
             && name.contains('e')
         {
-            return if fail { Value::Outcome(Part::Error, true) } else { Value::Null };
+            return if fails { Value::Outcome(Part::Error, true) } else { Value::Null };
         }
         Value::Outcome(part, fail)
     }

@@ -43,8 +43,8 @@ impl<'s> Machine<'_, '_, 's> {
                     && let Some(param) = params.iter().find(|param| param.name == name)
                 {
                     return match param.default {
-                        Some(default) => self.usual(name.to_owned(), default),
-                        None => Value::Unknown,
+                        Some(default) => self.open(name.to_owned(), default),
+                        None => self.passed(function, name),
                     };
                 }
                 inner = Some(function);
@@ -104,7 +104,7 @@ impl<'s> Machine<'_, '_, 's> {
                 _ => self.constant_of(*value),
             };
         }
-        if all.is_empty() { self.elsewhere(at) } else { Value::Unknown }
+        if all.is_empty() { self.elsewhere(at) } else { self.filled_in(at, name) }
     }
 
     /// What a name that this file does not declare is worth: a constant of another one, or of the
@@ -178,8 +178,16 @@ impl<'s> Machine<'_, '_, 's> {
             return Value::Unknown;
         };
         match params.iter().find(|param| param.name == name).and_then(|param| param.default) {
-            Some(default) => self.usual(name.to_owned(), default),
+            Some(default) => self.open(name.to_owned(), default),
             None => Value::Unknown,
+        }
+    }
+
+    /// The same where callers are not known: a switch that is off by default may be on.
+    fn open(&mut self, name: String, default: Id) -> Value {
+        match self.usual(name, default) {
+            Value::Bool(_) => Value::Unknown,
+            other => other,
         }
     }
 

@@ -1,6 +1,6 @@
 //! What says that an operation leaves the process, or that it is done again on purpose.
 
-use super::{about_retry, any, has};
+use super::{about_retry, any, has, words};
 
 /// Whether text, comments included, speaks of trying again.
 pub(crate) fn speaks_of_again(text: &str) -> bool {
@@ -318,6 +318,13 @@ fn receiver(callee: &str) -> (&str, &str) {
 
 fn at_a_person(of: &str) -> bool {
     of.is_empty() || of == "getpass" || any(of, PERSONS)
+}
+
+/// Whether a name sounds as if the call only extracted something, which may be a request as well.
+pub(in crate::loops) fn only_makes(last: &str) -> bool {
+    words(last).first().is_some_and(|first| {
+        matches!(&**first, "extract" | "load" | "render" | "build" | "compute" | "convert")
+    })
 }
 
 #[cfg(test)]
