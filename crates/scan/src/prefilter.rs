@@ -60,6 +60,17 @@ const WAITS: &[&str] = &[
     "postDelayed",
     "queue.put(",
     "put_nowait(",
+    "queue.push(",
+    "queue.add(",
+    "queue.Add(",
+    "\"pending\"",
+    "'pending'",
+    ".PENDING",
+    ".Pending",
+    "\"queued\"",
+    "'queued'",
+    ".QUEUED",
+    ".Queued",
 ];
 
 /// How far a failure or the head of a loop stands from a wait that belongs to it, in bytes.
