@@ -12,6 +12,7 @@ use damper_control::admission::AdmissionRule as _;
 use damper_control::{Outcome, Pushback};
 use damper_report::result as out;
 use damper_sim::{Headroom, LoopKind, Plan, Series, Simulated, calls_per_execution};
+use damper_system::coverage::{self, Command};
 use damper_system::model::{Caller, System, Target};
 
 pub(crate) use map::{map, rare};
@@ -329,7 +330,18 @@ pub(crate) fn origin(
         set: set.to_vec(),
         partial: false,
         notes,
+        left_out: Vec::new(),
     }
+}
+
+/// The same of a command that does not take all of a file into account.
+pub(crate) fn left_out(command: Command, system: &System) -> Vec<out::LeftOut> {
+    let told = |left: coverage::LeftOut| out::LeftOut {
+        says: left.to_string(),
+        key: left.key.to_owned(),
+        of: left.of.into_iter().filter(|name| !name.is_empty()).collect(),
+    };
+    coverage::left_out(command, system).into_iter().map(told).collect()
 }
 
 /// By name, for tables that people read.

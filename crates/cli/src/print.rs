@@ -90,6 +90,11 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
+/// What the file has and the answer does not take into account.
+pub(crate) fn left_out(origin: &damper_report::result::Origin) {
+    origin.left_out.iter().for_each(|left| note(&left.says));
+}
+
 /// A result as JSON.
 pub(crate) fn json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let value: Value = serde_json::to_value(value)?;

@@ -20,6 +20,7 @@ mod tree;
 mod wait;
 
 use damper_system::System;
+use damper_system::coverage::{Command, left_out};
 use damper_system::model::Policy;
 use serde::Serialize;
 
@@ -129,6 +130,9 @@ pub fn export(system: &System, format: &Format, options: &Options) -> Written {
     let asked = Asked::of(&one.system, &only);
     let mut draft = (format.write)(&asked, options);
     filter_notes(&asked, format, options, &mut draft);
+    for left in left_out(Command::Export, system) {
+        draft.note(&left.to_string());
+    }
     for (caller, callee) in &others {
         draft.note(&format!(
             "{caller} -> {callee} is written, too: what is written for {callee} is for all of its \

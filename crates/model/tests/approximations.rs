@@ -9,6 +9,7 @@ use damper_model::chain::{Exact, ExactClass};
 use damper_model::node::{
     Delays, Finite, Fluid, Mixed, Node, NodeModel as _, Rejection, Residual, Service,
 };
+use damper_system::coverage::markdown;
 
 const PLACES: [u64; 2] = [5, 20];
 const LIMITS: [[u32; 2]; 2] = [[1, 0], [2, 0]];
@@ -119,7 +120,7 @@ are beside it:
 - **fluid**: what is above capacity is rejected, and nothing else;
 - **M/M/1/m**: the queue, with retries as if they were fresh arrivals;
 - **mixed**: M/M/1/m up to capacity; above it the fluid, or M/M/1/m at capacity where that rejects
-  more. `damper solve` takes it for queues with an end, and the fluid for rate limits;
+  more. `damper solve` takes M/M/c/m for queues with an end, and the fluid for rate limits;
 - **residual**: the fluid in which a retry fails as long as what blocked the last attempt is still
   there. Its delays are constant: they are those of the mean of the exact chain's. Up to capacity it
   is the fluid, and left out here.
@@ -169,8 +170,23 @@ the probability that a request is rejected, in the class in which the model is o
         )
         .unwrap();
     }
+    page.push_str(COVERAGE);
+    page.push_str(&markdown());
     page
 }
+
+const COVERAGE: &str = "
+## What each command takes of a file
+
+`simulate`, `headroom`, `map` and `price` take all of a file, and so does what `drill` predicts with them.
+The others leave out what is below; each says so on standard error and, as the list `left_out` (`emulate`
+and `export`: among `notes`), in `--json`, if the file has it. *Says itself*: what becomes of it depends
+on its value, and the command says it value by value. What has no row is taken by all.
+
+`solve` and `plan` know no time: of timeouts, backoffs and triggers they take what hidden capacity needs.
+`drill` puts the hidden capacity of `solve` beside what it predicts, and says what that leaves out.
+
+";
 
 /// What the page says in words. Each is checked before it is said.
 fn statements(cases: &[Case]) -> Vec<String> {

@@ -4,7 +4,7 @@ use crate::format;
 use crate::html::El;
 use crate::page::page;
 use crate::result::Headroom;
-use crate::section::{calls, capacity, provenance, remedies, tables, timeline, verdict};
+use crate::section::{calls, capacity, cost, provenance, remedies, tables, timeline, verdict};
 
 /// One self-contained HTML page that shows the result.
 ///
@@ -21,6 +21,7 @@ pub fn headroom_html(result: &Headroom) -> String {
     }
     parts.extend(calls::part(&result.graph, held));
     parts.extend(remedies::part(result));
+    parts.extend(cost::part(result));
     parts.extend(result.shown.as_ref().and_then(tables::part));
     let how = [
         ("trigger", result.trigger.clone()),

@@ -16,6 +16,8 @@ pub mod study;
 
 use std::collections::BTreeMap;
 
+use crate::format;
+
 pub use basins::{AfterTrigger, Arrow, Basins, Lasting, Plane, PlanePoint};
 pub use map::{BOUNDARY, Map, MapAxis, MapCell, MapPoint};
 pub use plan::{Plan, PlanClash, PlanSetting, PlanTarget};
@@ -43,6 +45,20 @@ pub struct Origin {
     pub partial: bool,
     /// Remarks about how the question was understood.
     pub notes: Vec<String>,
+    /// What the file has and this command does not take into account.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Something that a file has and a command does not take into account.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Where it stands in a file: `services.*.health`.
+    pub key: String,
+    /// Who has it, by name; empty: nobody in particular.
+    pub of: Vec<String>,
+    /// In one sentence: what is left out, and what that means for the answer.
+    pub says: String,
 }
 
 /// What `damper headroom` found.
@@ -111,6 +127,35 @@ pub struct Cost {
     pub stable: Option<Provisioned>,
     /// The price of headroom: that beyond what the load takes.
     pub headroom_per_hour: Option<f64>,
+}
+
+impl Cost {
+    /// An amount without its currency: two decimals, four below one, none from a thousand on.
+    #[must_use]
+    pub fn number(value: f64) -> String {
+        match value.abs() {
+            v if !v.is_finite() => format::NONE.to_owned(),
+            v if v >= 1000.0 => {
+                let sign = if value < 0.0 { "-" } else { "" };
+                format!("{sign}{}", format::count(v.round() as u64))
+            }
+            v if !(5e-7..1.0).contains(&v) => format!("{:.2}", value + 0.0),
+            _ => format!("{value:.4}"),
+        }
+    }
+
+    /// The same with it.
+    #[must_use]
+    pub fn amount(&self, value: f64) -> String {
+        let number = Self::number(value);
+        if self.currency.is_empty() { number } else { format!("{number} {}", self.currency) }
+    }
+
+    /// The same per hour: `13.50 EUR/h`.
+    #[must_use]
+    pub fn money(&self, per_hour: f64) -> String {
+        format!("{}/h", self.amount(per_hour))
+    }
 }
 
 /// Capacity that lets the load heal by itself.

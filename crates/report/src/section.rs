@@ -6,6 +6,7 @@ use crate::html::El;
 pub(crate) mod basins;
 pub(crate) mod calls;
 pub(crate) mod capacity;
+pub(crate) mod cost;
 pub(crate) mod curves;
 pub(crate) mod facts;
 pub(crate) mod findings;

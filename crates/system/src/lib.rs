@@ -30,6 +30,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod assign;
+pub mod coverage;
 mod document;
 mod drill;
 mod file;

@@ -20,7 +20,7 @@ pub use lever::Pull;
 pub use load::{Arrivals, Load};
 pub use mechanism::{
     Autoscale, Election, ErrorLog, Failover, Health, Lease, Mechanisms, Pauses, Pool, PoolOrder,
-    Start,
+    Start, Starting,
 };
 pub use spec::{Made, Spec};
 pub use trigger::{Action, ActionKind, Spike, Trigger};

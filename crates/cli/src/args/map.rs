@@ -31,7 +31,7 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "PATH[=FROM..TO]", required_unless_present = "rare")]
     pub(crate) y: Option<String>,
     /// Instead: how often a healthy system collapses by chance, with no trigger, along --x if given
-    #[arg(long, conflicts_with_all = ["y", "cells", "most_runs", "csv", "html"])]
+    #[arg(long, conflicts_with_all = ["y", "cells", "most_runs", "run_all", "csv", "html"])]
     pub(crate) rare: bool,
     /// With --rare and --x: values along it
     #[arg(long, value_name = "N", default_value_t = 5, requires = "rare", value_parser = clap::value_parser!(u32).range(2..=1000))]
@@ -45,6 +45,9 @@ pub(crate) struct MapArgs {
     /// The most runs at one point, each with a seed of its own
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(4..=1000))]
     pub(crate) most_runs: u32,
+    /// Let no point speak for another: run each, even where all easier ones stay down
+    #[arg(long)]
+    pub(crate) run_all: bool,
     /// Print JSON instead of text
     #[arg(long)]
     pub(crate) json: bool,

@@ -143,6 +143,8 @@ async fn drill(args: &DrillArgs, path: &Path) -> anyhow::Result<u8> {
         });
         found.await??
     };
+    let left_out = predicted.iter().filter(|_| !args.json).flat_map(|p| &p.model_left_out);
+    left_out.for_each(|left| print::note(&left.says));
     if *stopped.borrow() {
         return Ok(exit::INTERRUPTED);
     }

@@ -33,7 +33,11 @@ pub(crate) fn run(args: &MapArgs) -> anyhow::Result<u8> {
     let stop = interrupt::flag();
     let progress = Progress::new(args.quiet);
     let show = |what: &str, done, total| progress.show(what, done, total);
-    let options = MapOptions { side: args.cells.next_power_of_two(), most_runs: args.most_runs };
+    let options = MapOptions {
+        side: args.cells.next_power_of_two(),
+        most_runs: args.most_runs,
+        ordered: !args.run_all,
+    };
     let control = Control { stop: &stop, progress: &show };
     let found = map(&x.range(), &y.range(), &at, &options, &control)
         .map_err(|why| anyhow!(why.trim_end().to_owned()))?;

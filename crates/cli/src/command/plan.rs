@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use damper_model::plan::{MOST_LIMIT, Question, plan};
 use damper_model::system::solve;
 use damper_report::result as out;
+use damper_system::coverage::Command;
 use damper_system::{System, SystemFile};
 
 use crate::args::PlanArgs;
@@ -56,12 +57,14 @@ pub(crate) fn run(args: &PlanArgs) -> anyhow::Result<u8> {
     notes.extend(remarks(&question, &asked, &found));
     confirm(&loaded.file, &result, &at, &mut notes)?;
     let origin = convert::origin(system, &args.system.file, &args.system.set, notes);
-    result.origin = out::Origin { partial: found.partial, ..origin };
+    let left_out = convert::left_out(Command::Plan, system);
+    result.origin = out::Origin { partial: found.partial, left_out, ..origin };
     (result.at, result.transient, result.max_limit) = (at, transient, args.max_limit);
     if args.json {
         print::json(&result)?;
     } else {
         print::plan(&result);
+        print::left_out(&result.origin);
     }
     Ok(match (found.partial, found.met) {
         (true, _) => exit::INTERRUPTED,

@@ -12,6 +12,7 @@ use damper_model::system::{Solved, restarts, solve};
 use damper_report::result as out;
 use damper_sim::{Conditions, Control, Plan, simulate};
 use damper_system::System;
+use damper_system::coverage::Command;
 
 use crate::args::SolveArgs;
 use crate::command::Loaded;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<u8> {
     let mut result =
         out::Solve { swept: points.swept, varied: points.varied, ..out::Solve::default() };
     let mut partial = false;
+    let mut left_out: Vec<out::LeftOut> = Vec::new();
     let mut one = |system: &System, notes: &mut Vec<String>| -> anyhow::Result<_> {
         let solved = solve(system)?;
         let read = solved.as_routes.as_ref().filter(|r| r.differs_from(&solved));
@@ -39,6 +41,12 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<u8> {
         for note in solved.notes.iter().chain(remarks) {
             if !notes.contains(note) {
                 notes.push(note.clone());
+            }
+        }
+        // A point of a sweep can have what the file itself does not.
+        for left in convert::left_out(Command::Solve, system) {
+            if left_out.iter().all(|known| known.key != left.key) {
+                left_out.push(left);
             }
         }
         let mut solution = outcome::solution(system, &solved);
@@ -70,11 +78,12 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<u8> {
     }
     drop(progress);
     let origin = convert::origin(&loaded.system, &args.system.file, &args.system.set, notes);
-    result.origin = out::Origin { partial, ..origin };
+    result.origin = out::Origin { partial, left_out, ..origin };
     if args.json {
         print::json(&result)?;
     } else {
         print::solve(&result);
+        print::left_out(&result.origin);
     }
     command::write_html(args.html.as_deref(), || damper_report::solve_html(&result))?;
     Ok(if partial { exit::INTERRUPTED } else { exit::OK })

@@ -12,6 +12,9 @@ pub(crate) fn map(origin: out::Origin, found: &Map, options: &MapOptions) -> out
         runs: found.runs,
         grid_runs: found.grid_runs,
         undecided: found.undecided as u64,
+        inferred: found.inferred as u64,
+        checked: found.checked as u64,
+        violated: found.violated,
         simulated_requests: found.requests,
         boundary: found.boundary(),
         cells: found
@@ -35,6 +38,7 @@ pub(crate) fn map(origin: out::Origin, found: &Map, options: &MapOptions) -> out
                 healed: p.healed,
                 heals_ci95: p.heals_ci95,
                 decided: p.decided,
+                open: p.open,
             })
             .collect(),
         ..out::Map::default()

@@ -68,7 +68,7 @@ pub(crate) fn headroom(r: &Headroom) {
 
 /// What it costs to run stable, and what each change saves.
 fn cost(r: &Headroom, c: &Cost) {
-    let money = |per_hour: f64| format!("{}{}/h", amount(per_hour), currency(c));
+    let money = |per_hour: f64| c.money(per_hour);
     line(&format!("{} at {}", paint(BOLD, "Cost"), c.given));
     let row = |name: &str, capacity: f64, per_hour: f64, means: &str| {
         line(&format!("  {name:<13} {:>9}  {:>12}  {means}", rate(capacity), money(per_hour)));
@@ -81,17 +81,16 @@ fn cost(r: &Headroom, c: &Cost) {
     };
     let means = format!(
         "{}–{}; heals by itself at {}: {:.2} times what there is",
-        amount(stable.per_hour_ci95[0]),
-        amount(stable.per_hour_ci95[1]),
+        Cost::number(stable.per_hour_ci95[0]),
+        Cost::number(stable.per_hour_ci95[1]),
         rate(r.load_rps),
         stable.scale
     );
     row("stable", stable.capacity_rps, stable.per_hour, &means);
     line(&format!(
-        "  The price of headroom: {}, {}{} a month.",
+        "  The price of headroom: {}, {} a month.",
         money(headroom),
-        thousands((headroom.max(0.0) * HOURS_OF_A_MONTH).round() as u64),
-        currency(c)
+        c.amount(headroom.max(0.0) * HOURS_OF_A_MONTH),
     ));
     let rows: Vec<Vec<String>> = r
         .remedies
@@ -103,7 +102,11 @@ fn cost(r: &Headroom, c: &Cost) {
                 remedy.name.clone(),
                 format!("{at_most}{}", rate(p.capacity_rps)),
                 format!("{at_most}{}", money(p.per_hour)),
-                format!("{}–{}", amount(p.per_hour_ci95[0]), amount(p.per_hour_ci95[1])),
+                format!(
+                    "{}–{}",
+                    Cost::number(p.per_hour_ci95[0]),
+                    Cost::number(p.per_hour_ci95[1])
+                ),
                 p.saved_per_hour.map_or(String::new(), money),
             ])
         })
@@ -116,21 +119,6 @@ fn cost(r: &Headroom, c: &Cost) {
 
 /// 365 days in twelve.
 const HOURS_OF_A_MONTH: f64 = 730.0;
-
-fn currency(c: &Cost) -> String {
-    if c.currency.is_empty() { String::new() } else { format!(" {}", c.currency) }
-}
-
-/// Money: two decimals, more of them below one.
-fn amount(value: f64) -> String {
-    match value.abs() {
-        v if v >= 1000.0 => {
-            format!("{}{}", if value < 0.0 { "-" } else { "" }, thousands(v.round() as u64))
-        }
-        v if !(5e-7..1.0).contains(&v) => format!("{:.2}", value + 0.0),
-        _ => format!("{value:.4}"),
-    }
-}
 
 fn exposure(r: &Headroom) -> String {
     match (r.exposure, r.state.as_str()) {

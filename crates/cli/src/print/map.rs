@@ -53,16 +53,40 @@ pub(crate) fn map(r: &Map) {
     line("");
     boundary(r);
     line(&format!(
-        "  {} at {} points, of which {} on a boundary stayed undecided at {}; a full grid: {} runs",
+        "  {} at {} points, of which {} on a boundary stayed undecided; a full grid: {} runs",
         count(r.runs as usize, "run"),
         thousands(r.points.len() as u64),
         thousands(r.undecided),
-        count(r.most_runs as usize, "run"),
         thousands(r.grid_runs),
     ));
+    order(r);
     line("");
     let simulated = format!("{} requests simulated", thousands(r.simulated_requests));
     provenance(&r.origin, &simulated);
+}
+
+/// Whether points spoke for each other.
+fn order(r: &Map) {
+    if let Some([easier, harder]) = &r.violated {
+        let at = |[x, y]: &[f64; 2]| {
+            format!(
+                "{} {}, {} {} {}",
+                r.x.path,
+                number(*x, &r.x.unit),
+                r.y.path,
+                number(*y, &r.y.unit),
+                r.points.iter().find(|p| p.x == *x && p.y == *y).map_or("", |p| p.state.as_str()),
+            )
+        };
+        line("  harder is not always worse here, so that every point was run by itself:");
+        line(&format!("  {}, and {}", at(easier), at(harder)));
+    } else if r.inferred + r.checked > 0 {
+        line(&format!(
+            "  {} follow from easier and harder ones; {} more were run to see whether it is so, and it is",
+            count(r.inferred as usize, "point"),
+            thousands(r.checked),
+        ));
+    }
 }
 
 /// One row of the picture, from the top.

@@ -46,6 +46,25 @@ fn a_headroom_report_has_the_verdict_and_stands_alone() {
 }
 
 #[test]
+fn a_headroom_report_has_what_it_costs() {
+    let args = ["headroom", "--no-remedies", "--cost", "0.05 EUR/h"];
+    let page = report(&[&args, QUICK].concat());
+    for words in ["What it costs to run stable", "Cost of capacity per hour", "EUR/h for"] {
+        assert!(page.contains(words), "{words}");
+    }
+    stands_alone(&page);
+    assert!(!headroom().contains("id=\"cost\""));
+}
+
+#[test]
+fn a_report_says_what_it_leaves_out() {
+    let page = report(&["solve", "examples/mechanisms/health.yaml"]);
+    for words in ["In the file, and not in this answer", "the health checks of `web`"] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+#[test]
 fn a_simulate_report_has_the_verdict_and_stands_alone() {
     let page = simulate();
     for words in ["METASTABLE", "retry-storm", "outage of db for 2s"] {

@@ -382,3 +382,39 @@ fn restarts_find_the_other_solution() {
     let only = run(&["solve", "examples/retry-storm.yaml", "--restarts", "40"]);
     assert_eq!((&only["unique"], &only["fixed_points"]), (&json!(true), &Value::Null));
 }
+
+/// What `solve`, `plan` and the chain leave out of a file is in the list and on standard error; what
+/// takes the whole file, and a file without such parts, leaves nothing out.
+#[test]
+fn what_is_left_out_is_listed_and_said() {
+    const HEALTH: &str = "examples/mechanisms/health.yaml";
+    for (args, says) in [
+        (vec!["solve", HEALTH], "solve leaves out the health checks of `web`"),
+        (vec!["plan", HEALTH, "--amplified", "3x"], "plan leaves out the health checks of `web`"),
+        (vec!["solve", "examples/lookaside-cache.yaml"], "solve takes only a part of the cache `"),
+        (
+            vec![
+                "solve",
+                "examples/mm1-storm.yaml",
+                "--basins",
+                "--set",
+                "services.server.failure=1%",
+            ],
+            "solve --basins leaves out the failures of `server`",
+        ),
+        (vec!["export", "envoy", HEALTH], "export leaves out the health checks of `web`"),
+    ] {
+        let text = damper(&args);
+        assert!(text.err.contains(says), "{args:?}: {}", text.err);
+        assert!(!text.out.contains(says), "{args:?}: {}", text.out);
+        let told = damper(&[&args[..], &["--json"]].concat());
+        let result: Value = serde_json::from_str(&told.out).unwrap_or_else(|e| panic!("{e}"));
+        let list = if args[0] == "export" { &result["notes"] } else { &result["left_out"] };
+        let said = |entry: &Value| entry["says"].as_str().or(entry.as_str()).map(str::to_owned);
+        let all: Vec<String> = list.as_array().into_iter().flatten().filter_map(said).collect();
+        assert!(all.iter().any(|one| one.starts_with(says)), "{args:?}: {all:?}");
+    }
+    let whole = run(&["simulate", HEALTH, "--replications", "1"]);
+    assert_eq!(whole.get("left_out"), None);
+    assert_eq!(run(&["solve", "examples/retry-storm.yaml"]).get("left_out"), None);
+}

@@ -74,6 +74,17 @@ fn the_boundary_is_where_it_is_known_to_be() {
     assert!((middle - 5.0).abs() < 0.75, "{middle}");
 }
 
+/// More workers are better, which the points themselves tell; whoever wants every point run, gets it.
+#[test]
+fn whether_points_speak_for_others_is_said() {
+    let args = small(&["--x", "load=2..10", "--y", "services.db.workers=1..2", "--cells", "16"]);
+    let map: Map = serde_json::from_value(json(&args)).unwrap();
+    assert!(map.violated.is_none() && map.inferred > 0, "{:?} {}", map.violated, map.inferred);
+    let all: Map = serde_json::from_value(json(&[&args[..], &["--run-all"]].concat())).unwrap();
+    assert_eq!((all.inferred, all.checked), (0, 0));
+    assert!(all.points.len() > map.points.len());
+}
+
 /// The same bytes with one thread and with four.
 #[test]
 fn threads_change_nothing() {
@@ -135,8 +146,8 @@ fn chain(load: &str, timeout: &str) -> f64 {
 }
 
 /// The escape times of the Markov chain, over four orders of magnitude and more. The chain itself is
-/// too slow by a factor that grows with the time (`docs/storm-chain.md`): retries of one bad moment come
-/// back together, and there they do not.
+/// too slow by a factor that grows with the time (`docs/storm-chain.md`): slow services make a
+/// queue long and its attempts late, and there each attempt throws a coin.
 #[test]
 #[ignore = "slow: splitting at several loads"]
 fn splitting_beside_the_chain() {

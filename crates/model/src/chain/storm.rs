@@ -26,9 +26,10 @@
 //!
 //! **How good it is**: `docs/storm-chain.md` has the table. A drain is right to a few percent,
 //! recovery by chance to within a third and too short, and the way into collapse to within a half
-//! where a simulator can see it. What is left out is that a time-out is a fixed time: here retries
-//! come back one by one, in reality those of one bad moment come back together. The rarer a
-//! collapse is, the more that helps it: read times far beyond an hour as orders of magnitude.
+//! where a simulator can see it. What is left out is that the same slow services make a queue long and
+//! its attempts late: here each attempt throws a coin of its own. The rarer a collapse is, the more that
+//! helps it (3 times at one in an hour; that a time-out is a fixed time makes only a fifth, the other
+//! way): read times far beyond an hour as orders of magnitude.
 
 use super::{Chain, ChainError, Expected, Grid, within};
 

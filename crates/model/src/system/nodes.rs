@@ -51,19 +51,5 @@ pub(super) fn remarks(system: &System, solved: &mut Solved) {
                 100.0 * s.utilisation.unwrap_or_default(),
             ));
         }
-        if service.instances > 1 && service.queue.is_some() {
-            solved.notes.push(format!(
-                "`{}` is taken for one queue before all workers; with a queue at each of its {} instances it rejects a little more",
-                service.name, service.instances,
-            ));
-        }
-    }
-    if solved
-        .services
-        .iter()
-        .zip(&system.services)
-        .any(|(_, s)| s.admission.is_some() || s.concurrency.is_some() || s.drop.is_some())
-    {
-        solved.notes.push("admission rules, concurrency limits and drop rules are not in the analytic model; simulate them".to_owned());
     }
 }

@@ -144,6 +144,9 @@ pub struct Predicted {
     pub hidden_ci95: Option<[f64; 2]>,
     /// Hidden capacity by the analytic model.
     pub hidden_model_rps: Option<f64>,
+    /// What the system file has and that model does not take into account.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub model_left_out: Vec<super::LeftOut>,
     /// Advertised capacity by simulation.
     pub advertised_rps: Option<f64>,
     /// Recovery at the load of the drill; `None`: it does not recover.

@@ -26,8 +26,18 @@ pub struct Map {
     pub runs: u64,
     /// Runs of a full grid by the same rule.
     pub grid_runs: u64,
-    /// Points on a boundary that were not decided within the most runs.
+    /// Points that their runs could not decide: chance does.
     pub undecided: u64,
+    /// Points that were not run, as the runs of easier and harder ones decide what they are.
+    #[serde(default)]
+    pub inferred: u64,
+    /// Points of which that was so and that were run all the same, to see whether it is so.
+    #[serde(default)]
+    pub checked: u64,
+    /// Two points, the easier one first, of which the harder one ends better: more is not always worse
+    /// here, and no point was inferred.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub violated: Option<[[f64; 2]; 2]>,
     /// Simulated requests, over all runs.
     pub simulated_requests: u64,
     /// Pieces of the line between where it heals and where not; each from one point to another.
@@ -61,7 +71,7 @@ pub struct MapCell {
     /// `heals`, `stays down`, `overloaded`, `unknown`, or `boundary` where its points differ.
     pub state: String,
     /// States of its corners: low x and low y, high x and low y, low x and high y, high x and
-    /// high y; `null` where it was not run.
+    /// high y; `null` where it is not known.
     pub corners: [Option<String>; 4],
 }
 
@@ -82,6 +92,9 @@ pub struct MapPoint {
     pub heals_ci95: [f64; 2],
     /// Whether its state's share is above one half with its whole interval.
     pub decided: bool,
+    /// Whether more runs would not have decided it: chance does.
+    #[serde(default)]
+    pub open: bool,
 }
 
 /// A cell whose points differ.

@@ -1,4 +1,4 @@
-//! The capacity bar: where the systemarks.iter().map(|m| format!("{}{}", m.text, m.more)).collect()|m| format!("{}{}", m.text, m.more)).collect() heals by itself, where it does not, where it runs.
+//! The capacity bar: where the system heals by itself, where it does not, where it runs.
 
 use super::{cell, name_cell, section, table};
 use crate::format;

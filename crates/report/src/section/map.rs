@@ -25,7 +25,7 @@ const MOST_ROWS: usize = 400;
 pub(crate) fn part(map: &Map) -> El {
     let lead = El::new("p").class("lead").text(format!(
         "After {}: {} across, {} upwards. Each run has a seed of its own; points whose neighbours \
-         differ were run again until the interval of their share decided, at most {} times{}. The \
+         differ were run again until the interval of their share decided, at most {} times{}.{} The \
          boundary is known to one cell in {} along each side.",
         if map.trigger.is_empty() { "the trigger" } else { &map.trigger },
         map.x.path,
@@ -35,9 +35,31 @@ pub(crate) fn part(map: &Map) -> El {
             0 => String::new(),
             n => format!(", which left {} undecided", format::count(n)),
         },
+        order(map),
         map.cells_per_side,
     ));
     section("map", "Where it heals, and where it does not").child(lead).child(figure(map))
+}
+
+/// Whether points spoke for each other.
+fn order(map: &Map) -> String {
+    if let Some([easier, harder]) = map.violated {
+        let at = |[x, y]: [f64; 2]| format!("{} ({})", place(map, x, y), map.at(x, y));
+        return format!(
+            " Harder is not always worse here, so that every point was run by itself: {} beside {}.",
+            at(easier),
+            at(harder),
+        );
+    }
+    match map.inferred + map.checked {
+        0 => String::new(),
+        _ => format!(
+            " {} points were not run, as easier and harder ones decide them; {} such points were run \
+             all the same and agree.",
+            format::count(map.inferred),
+            format::count(map.checked),
+        ),
+    }
 }
 
 fn scale(axis: &MapAxis) -> Scale {
@@ -51,7 +73,7 @@ fn figure(map: &Map) -> El {
     shapes.extend(axis::horizontal(x, AREA, format::number));
     shapes.push(label("0", AREA.top - 12.0, "start", &named(&map.y)).class("note"));
     shapes.push(label("100%", AREA.bottom() + 38.0, "end", &named(&map.x)).class("note"));
-    shapes.extend(map.points.iter().filter(|p| !p.decided && p.runs >= map.most_runs).map(|p| {
+    shapes.extend(map.points.iter().filter(|p| p.open).map(|p| {
         let says = format!("{}: {} of {} runs heal", place(map, p.x, p.y), p.healed, p.runs);
         El::new("g").class("spot doubt").attr("tabindex", "-1").child(tip(says)).child(dot(
             x.fraction(p.x),
@@ -237,6 +259,7 @@ mod tests {
                 healed: 5,
                 heals_ci95: [0.31, 0.86],
                 decided: false,
+                open: true,
             }],
             most_runs: 8,
             undecided: 1,

@@ -37,6 +37,11 @@ pub(crate) fn part(origin: &Origin, how: &[(&'static str, String)]) -> El {
         footer.push(El::new("h3").text("Notes"));
         footer.push(list(&origin.notes, false));
     }
+    if !origin.left_out.is_empty() {
+        footer.push(El::new("h3").text("In the file, and not in this answer"));
+        let said: Vec<String> = origin.left_out.iter().map(|out| out.says.clone()).collect();
+        footer.push(list(&said, false));
+    }
     footer
 }
 

@@ -2,8 +2,8 @@
 
 use damper_report::result::price::{Price, PriceAt, PricedBudget};
 use damper_report::result::{
-    ClassResult, Graph, GraphEdge, Headroom, Loop, Node, Origin, Remedy, Series, ServiceResult,
-    ServiceSeries, Simulate, Simulation,
+    ClassResult, Cost, Graph, GraphEdge, Headroom, LeftOut, Loop, Node, Origin, Provisioned,
+    Remedy, Series, ServiceResult, ServiceSeries, Simulate, Simulation,
 };
 use damper_report::{headroom_html, price_html, simulate_html, solve_html};
 
@@ -100,6 +100,33 @@ fn origin(dice: &mut Dice) -> Origin {
         set: dice.list(3, Dice::name),
         partial: dice.below(2) == 0,
         notes: dice.list(3, Dice::name),
+        left_out: dice.list(3, |d| LeftOut {
+            key: d.name(),
+            of: d.list(2, Dice::name),
+            says: d.name(),
+        }),
+    }
+}
+
+fn provisioned(dice: &mut Dice) -> Provisioned {
+    Provisioned {
+        scale: dice.number(),
+        capacity_rps: dice.number(),
+        per_hour: dice.number(),
+        per_hour_ci95: [dice.number(), dice.number()],
+        saved_per_hour: dice.maybe(),
+    }
+}
+
+fn cost(dice: &mut Dice) -> Cost {
+    Cost {
+        given: dice.name(),
+        currency: dice.name(),
+        per_rps_hour: dice.number(),
+        now_per_hour: dice.number(),
+        serving_per_hour: dice.number(),
+        stable: (dice.below(3) > 0).then(|| provisioned(dice)),
+        headroom_per_hour: dice.maybe(),
     }
 }
 
@@ -220,14 +247,14 @@ fn headroom(dice: &mut Dice) -> Headroom {
             success_after: d.number(),
             price_ci95: d.pair(),
             verdict: d.name(),
-            cost: None,
+            cost: (d.below(2) == 0).then(|| provisioned(d)),
         }),
         graph: graph(dice),
         shown: (dice.below(4) > 0).then(|| run(dice)),
         shown_load_rps: dice.number(),
         replications: 8,
         simulated_requests: dice.count(),
-        cost: None,
+        cost: (dice.below(2) == 0).then(|| cost(dice)),
     }
 }
 

@@ -158,6 +158,7 @@ fn origin(system: &str, file: &str) -> Origin {
         set: Vec::new(),
         partial: false,
         notes: Vec::new(),
+        left_out: Vec::new(),
     }
 }
 

@@ -85,6 +85,9 @@ pub struct MapOptions {
     pub side: u32,
     /// The most runs, each with a seed of its own, at one point.
     pub most_runs: u32,
+    /// Whether points may speak for each other, as long as more turns out never to be better:
+    /// otherwise each is run by itself.
+    pub ordered: bool,
 }
 
 /// A point that was run.
@@ -103,8 +106,11 @@ pub struct MapCorner {
     /// The 95 % interval of the share that heals (Wilson).
     pub heals_ci95: [f64; 2],
     /// Whether the share of `state` is above one half with its whole interval. Points that agree
-    /// with all their neighbours are not repeated, and are not decided in this sense.
+    /// with all their neighbours, or that others decide, are not repeated, and are not decided in
+    /// this sense.
     pub decided: bool,
+    /// Whether more runs would not have decided it: chance does.
+    pub open: bool,
 }
 
 /// A cell of a map.
@@ -116,7 +122,7 @@ pub struct MapCell {
     pub y: [f64; 2],
     /// What all its points are; `None`: they differ, so that a boundary goes through it.
     pub state: Option<MapState>,
-    /// The states of its corners where they were run: low x and low y, high x and low y, low x
+    /// The states of its corners where they are known: low x and low y, high x and low y, low x
     /// and high y, high x and high y.
     pub corners: [Option<MapState>; 4],
 }
@@ -133,8 +139,15 @@ pub struct Map {
     /// Runs of a full grid with the same cells, by the same rule: those that were made, and one at
     /// every point that was left out.
     pub grid_runs: u64,
-    /// Points on a boundary whose runs reached the limit without a decision.
+    /// Points whose runs came to no decision, as chance decides there or the limit was reached.
     pub undecided: usize,
+    /// Points that were not run, as others decide what they are.
+    pub inferred: usize,
+    /// Points of which that was so and that were run all the same.
+    pub checked: usize,
+    /// The easier and the harder of two points of which the harder one ends better: points do not
+    /// speak for each other here, and none was inferred.
+    pub violated: Option<[[f64; 2]; 2]>,
     /// Simulated requests over all runs.
     pub requests: u64,
     /// Interrupted: the rest is missing.
@@ -156,6 +169,18 @@ pub fn map(
     options: &MapOptions,
     control: &Control<'_>,
 ) -> Result<Map, String> {
+    map_from(x, y, at, options, COARSE, control)
+}
+
+/// The same from so many coarse cells along each side: with all of them it is a full grid.
+fn map_from(
+    x: &MapAxis,
+    y: &MapAxis,
+    at: &(dyn Fn(f64, f64) -> Result<System, String> + Sync),
+    options: &MapOptions,
+    coarse: u32,
+    control: &Control<'_>,
+) -> Result<Map, String> {
     let side = options.side.next_power_of_two().clamp(COARSE, 1024);
     let values = |(px, py): Place| (x.value(px, side), y.value(py, side));
     let probe = |place| -> Result<Probe, String> {
@@ -171,7 +196,7 @@ pub fn map(
     }
     let failed: Mutex<Option<String>> = Mutex::new(None);
     let requests = AtomicU64::new(0);
-    let ask = |place, replication| {
+    let ask = |place: Place, replication: u32| {
         let probe = match probe(place) {
             Ok(made) => made,
             Err(why) => {
@@ -179,13 +204,22 @@ pub fn map(
                 return None;
             }
         };
+        // Points have seeds of their own: what one seed does to all of them is not told twice.
+        let offset = (place.1 * (side + 1) + place.0).wrapping_mul(SEEDS_OF_A_POINT);
+        let replication = offset.wrapping_add(replication);
         let outcome = probe.run(&probe.recover, replication, control);
         requests.fetch_add(outcome.requests, Ordering::Relaxed);
         (!control.stopped()).then(|| MapState::of(outcome.verdict.state))
     };
     let same = |(px, py)| (x.first(px, side), y.first(py, side));
-    let question =
-        Question { ask: &ask, same: &same, side, coarse: COARSE, most: options.most_runs.max(1) };
+    let question = Question {
+        ask: &ask,
+        same: &same,
+        side,
+        coarse,
+        most: options.most_runs.max(1),
+        ordered: options.ordered,
+    };
     let found = refine(&question, control);
     if let Some(why) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(why);
@@ -195,7 +229,7 @@ pub fn map(
     Ok(Map {
         requests: requests.load(Ordering::Relaxed),
         partial: control.stopped(),
-        ..told(&found, &question, &values, left_out, options.most_runs.max(1))
+        ..told(&found, &question, &values, left_out)
     })
 }
 
@@ -205,6 +239,9 @@ pub fn map(
 pub fn most_load(system: &System) -> Option<f64> {
     crate::experiment::worst::ceiling(system)
 }
+
+/// More than the most runs of a point.
+const SEEDS_OF_A_POINT: u32 = 1_009;
 
 const NO_LOAD: &str = "the load is zero somewhere in the plane: begin its range above zero";
 
@@ -218,8 +255,8 @@ fn told(
     question: &Question<'_>,
     values: &dyn Fn(Place) -> (f64, f64),
     left_out: usize,
-    most: u32,
 ) -> Map {
+    let undecided = found.undecided(question);
     let mut corners: Vec<MapCorner> = found
         .points
         .iter()
@@ -234,6 +271,7 @@ fn told(
                 healed,
                 heals_ci95: wilson(healed, runs),
                 decided: votes.decided(),
+                open: undecided.contains(place),
             }
         })
         .collect();
@@ -241,7 +279,7 @@ fn told(
     let cells = found.squares.iter().map(|square| {
         let (low, high) = ((square.x, square.y), (square.x + square.size, square.y + square.size));
         let ((x0, y0), (x1, y1)) = (values(low), values(high));
-        let corner = |place| found.points.get(&(question.same)(place)).map(|v| state(*v));
+        let corner = |place| found.answer((question.same)(place)).map(|a| MapState::ALL[a]);
         MapCell {
             x: [x0, x1],
             y: [y0, y1],
@@ -251,7 +289,10 @@ fn told(
     });
     Map {
         cells: cells.collect(),
-        undecided: corners.iter().filter(|c| c.runs >= most && !c.decided).count(),
+        undecided: undecided.len(),
+        inferred: found.inferred.len(),
+        checked: found.checked.len(),
+        violated: found.violated.map(|v| [v.easier, v.harder].map(|p| values(p).into())),
         corners,
         runs: found.asked(),
         grid_runs: found.asked() + left_out as u64,
@@ -300,6 +341,8 @@ impl Map {
 
 #[cfg(test)]
 mod tests {
+    use damper_system::SystemFile;
+
     use super::*;
 
     #[test]
@@ -326,5 +369,84 @@ mod tests {
         assert_eq!(firsts, [0, 0, 2, 2, 2, 2, 6, 6, 6, 6, 10, 10, 10, 10, 14, 14, 14]);
         let any = MapAxis { whole: false, ..limits };
         assert_eq!((any.value(3, 16), any.first(3, 16)), (0.75, 3));
+    }
+
+    /// A small storm: one worker of 10/s, so that it heals from everything below 5/s. What a full grid
+    /// decides at a point, the map says too; where it does not, it has asked there and found chance.
+    #[test]
+    fn a_map_is_what_a_full_grid_is() {
+        const STORM: &str = "
+damper: 1
+services: {db: {workers: 1, service_time: 100ms}}
+load: 5/s
+requests: {read: {calls: [db]}}
+policies: {db: {timeout: 1s, retry: {limit: 1}}}
+triggers: {blip: {outage: db, for: 2s}}
+experiment: {warmup: 10s, trigger_at: 20s, watch: 120s, seed: 5}
+";
+        let at = |load: f64, seconds: f64| {
+            let mut file = SystemFile::parse("storm.yaml", STORM).map_err(|p| p.to_string())?;
+            let set = [format!("load={load}/s"), format!("triggers.blip.for={seconds}s")];
+            set.iter().try_for_each(|s| file.set(s)).map_err(|p| p.to_string())?;
+            file.lower().map_err(|p| p.to_string())
+        };
+        let axis = |from, to| MapAxis { from, to, whole: false };
+        let (x, y) = (axis(2.0, 10.0), axis(0.5, 8.5));
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let control = Control { stop: &stop, progress: &|_, _, _| {} };
+        let run = |coarse, ordered| {
+            let options = MapOptions { side: 32, most_runs: 24, ordered };
+            map_from(&x, &y, &at, &options, coarse, &control).unwrap()
+        };
+        let (grid, map) = (run(32, false), run(COARSE, true));
+        assert_eq!(grid.corners.len(), 33 * 33);
+        assert_eq!(map.violated, None);
+        assert!(map.inferred > 0 && map.checked > 0);
+        // Against what a grid that repeats at its boundary really takes: chance blurs this boundary over
+        // many cells, and most runs are repeats there.
+        assert!(3 * map.runs <= 2 * grid.runs, "{} of {}", map.runs, grid.runs);
+        let says = |x: f64, y: f64| {
+            let corners = map.cells.iter().flat_map(|c| {
+                let places = [(0, 0), (1, 0), (0, 1), (1, 1)];
+                places.into_iter().zip(c.corners).map(|((i, j), s)| (c.x[i], c.y[j], s))
+            });
+            corners.filter(|c| c.0 == x && c.1 == y).find_map(|c| c.2)
+        };
+        let open = |x: f64, y: f64| map.corners.iter().any(|c| c.open && c.x == x && c.y == y);
+        let (mut same, mut other) = (0, Vec::new());
+        for p in grid.corners.iter().filter(|p| p.decided) {
+            match says(p.x, p.y) {
+                Some(state) if state == p.state => same += 1,
+                Some(_) if !open(p.x, p.y) => other.push((p.x, p.y)),
+                _ => {}
+            }
+        }
+        // One decision in twenty may be wrong on either side.
+        assert!(same > 40 && 10 * other.len() <= same, "{same} agree, and these not: {other:?}");
+    }
+
+    /// At full size a boundary is sharp.
+    #[test]
+    #[ignore = "slow: hundreds of runs at 300/s"]
+    fn a_sharp_boundary_takes_two_fifths_of_a_grid() {
+        let text = include_str!("../../../../examples/retry-storm.yaml");
+        let at = |load: f64, seconds: f64| {
+            let mut file = SystemFile::parse("storm.yaml", text).map_err(|p| p.to_string())?;
+            let set = [format!("load={load}/s"), format!("triggers.blip[0].for={seconds}s")];
+            set.iter().try_for_each(|s| file.set(s)).map_err(|p| p.to_string())?;
+            file.lower().map_err(|p| p.to_string())
+        };
+        let axis = |from, to| MapAxis { from, to, whole: false };
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let control = Control { stop: &stop, progress: &|_, _, _| {} };
+        let options = MapOptions { side: 64, most_runs: 24, ordered: true };
+        let map = super::map(&axis(15.0, 315.0), &axis(0.1, 4.0), &at, &options, &control).unwrap();
+        let Map { runs, grid_runs, undecided, inferred, checked, violated, .. } = &map;
+        let told = format!(
+            "{runs} runs at {} points, a grid {grid_runs}; {undecided} open, {inferred} inferred, \
+             {checked} checked, {violated:?}",
+            map.corners.len()
+        );
+        assert!(violated.is_none() && 5 * runs <= 2 * grid_runs, "{told}");
     }
 }

@@ -3,14 +3,21 @@
 //! The plane is a square of cells, a power of two along each side. Asking starts at the corners of
 //! coarse cells. A cell whose points agree is left alone; one whose points do not is cut into four,
 //! down to the finest cells. A point is asked once as long as it agrees with its neighbours, and
-//! again and again where it does not, until its interval decides or a limit is reached: that is
-//! where chance decides, and where the runs belong. A wrong answer far from the boundary makes a
-//! cell that disagrees, is asked again, and is outvoted.
+//! again and again where it does not, until its interval decides, chance is seen to decide, or a
+//! limit is reached. A wrong answer far from the boundary makes a cell that disagrees, is asked
+//! again, and is outvoted.
+//!
+//! As long as more is never better (`order.rs`), the runs of other points count where they speak for
+//! one, and a new point that they decide is not asked at all, but one in so many is, to see whether it
+//! is so. Where two decided points show that it is not, all that was inferred is forgotten, and every
+//! point is asked by itself from then on.
 //!
 //! A cell's points are all that were asked on its border, not its corners alone: where a boundary
 //! leaves a fine cell for a coarse one, the coarse one is cut as well, so that a boundary is
 //! followed from wherever the coarse cells have seen it. What lies within one coarse cell on all
 //! sides is not seen.
+
+mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +25,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use crate::experiment::Control;
+pub(crate) use order::Violation;
+use order::{Against, Asked, Order, SURE_RUNS};
 
 /// Number of different answers.
 pub(crate) const ANSWERS: usize = 4;
@@ -37,6 +46,8 @@ pub(crate) struct Question<'a> {
     pub(crate) coarse: u32,
     /// The most replications of one point.
     pub(crate) most: u32,
+    /// Whether points may speak for each other, as long as none speaks against it.
+    pub(crate) ordered: bool,
 }
 
 /// How often a point was given each answer.
@@ -58,17 +69,27 @@ impl Votes {
     pub(crate) fn decided(self) -> bool {
         wilson(self.0[self.answer()], self.asked())[0] > 0.5
     }
+
+    /// Whether chance decides here, as far as can be told: not even the answer given most often has
+    /// a share that may be near one.
+    pub(crate) fn open(self) -> bool {
+        !self.decided() && wilson(self.0[self.answer()], self.asked())[1] < NEAR_ONE
+    }
 }
 
 /// Wilson's 95 % interval of a share.
 pub(crate) fn wilson(yes: u32, of: u32) -> [f64; 2] {
-    const Z2: f64 = 3.841_459;
+    interval(yes, of, 3.841_459)
+}
+
+/// The same for a square of the normal quantile.
+fn interval(yes: u32, of: u32, z2: f64) -> [f64; 2] {
     if of == 0 {
         return [0.0, 1.0];
     }
     let (n, p) = (f64::from(of), f64::from(yes) / f64::from(of));
-    let middle = (p + Z2 / (2.0 * n)) / (1.0 + Z2 / n);
-    let half = (Z2 * (p * (1.0 - p) / n + Z2 / (4.0 * n * n))).sqrt() / (1.0 + Z2 / n);
+    let middle = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let half = (z2 * (p * (1.0 - p) / n + z2 / (4.0 * n * n))).sqrt() / (1.0 + z2 / n);
     [(middle - half).max(0.0), (middle + half).min(1.0)]
 }
 
@@ -108,12 +129,26 @@ impl Square {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Refined {
     /// Every point that was asked.
-    pub(crate) points: BTreeMap<Place, Votes>,
+    pub(crate) points: Asked,
+    /// Points that were not, and what the others decide about them.
+    pub(crate) inferred: BTreeMap<Place, usize>,
+    /// Points that could have been inferred and were asked all the same.
+    pub(crate) checked: BTreeSet<Place>,
+    /// Two points that showed that points do not speak for each other.
+    pub(crate) violated: Option<Violation>,
     /// The cells, in order; together they are the plane.
     pub(crate) squares: Vec<Square>,
+    /// How points speak for each other; `None`: they do not.
+    order: Option<Order>,
 }
 
 impl Refined {
+    /// What a point is, by its runs or those of others; `None`: not known.
+    pub(crate) fn answer(&self, place: Place) -> Option<usize> {
+        let asked = self.points.get(&place).map(|votes| votes.answer());
+        asked.or_else(|| self.inferred.get(&place).copied())
+    }
+
     /// The points of a cell's border that were asked.
     fn known<'a>(
         &'a self,
@@ -123,9 +158,9 @@ impl Refined {
         square.border().map(q.same).filter(|p| self.points.contains_key(p))
     }
 
-    /// The answer that all points of a cell give; `None`: they differ, or none was asked.
+    /// The answer that all points of a cell give; `None`: they differ, or none is known.
     pub(crate) fn agreed(&self, q: &Question<'_>, square: Square) -> Option<usize> {
-        let mut answers = self.known(q, square).map(|p| self.points[&p].answer());
+        let mut answers = square.border().map(q.same).filter_map(|p| self.answer(p));
         let first = answers.next()?;
         answers.all(|a| a == first).then_some(first)
     }
@@ -173,6 +208,10 @@ impl Refined {
 
 /// Replications after which a point may be decided, and by which more are asked.
 const STEP: u32 = 4;
+/// A share whose interval ends below this is not near one.
+const NEAR_ONE: f64 = 0.84;
+/// One in so many of the points that could be inferred is asked.
+const CHECKED: u32 = 12;
 
 /// Finds the boundary. Interrupted, it is what had been found.
 pub(crate) fn refine(q: &Question<'_>, control: &Control<'_>) -> Refined {
@@ -182,31 +221,44 @@ pub(crate) fn refine(q: &Question<'_>, control: &Control<'_>) -> Refined {
         found.squares.extend((0..q.coarse).map(|x| Square { x: x * size, y: y * size, size }));
     }
     loop {
-        let fresh: BTreeMap<Place, u32> = found
-            .squares
-            .iter()
-            .flat_map(|square| square.corners())
-            .map(q.same)
-            .filter(|p| !found.points.contains_key(p))
-            .map(|p| (p, 1))
-            .collect();
+        let fresh = found.fresh(q);
         if !found.look(q, &fresh, control) {
             break;
+        }
+        // With fewer runs whether points speak for each other could not be seen.
+        if q.ordered && q.most >= SURE_RUNS && found.order.is_none() && found.violated.is_none() {
+            found.order = Some(Order::of(&found.points));
         }
         let mixed: BTreeSet<Square> =
             found.squares.iter().copied().filter(|s| found.agreed(q, *s).is_none()).collect();
         let doubtful: BTreeMap<Place, u32> = mixed
             .iter()
             .flat_map(|square| found.known(q, *square))
-            .map(|p| (p, found.points[&p]))
-            .filter(|(_, votes)| votes.asked() < q.most && !votes.decided())
-            .map(|(p, votes)| (p, (votes.asked() / STEP * STEP + STEP).min(q.most)))
+            .chain(found.points.keys().copied().filter(|p| found.contradicted(*p)))
+            .filter(|p| found.doubtful(q, *p))
+            .map(|p| (p, (found.points[&p].asked() / STEP * STEP + STEP).min(q.most)))
             .collect();
         if !doubtful.is_empty() {
             if !found.look(q, &doubtful, control) {
                 break;
             }
             continue;
+        }
+        match found.order.map(|order| order.against(&found.points)) {
+            Some(Against::Unsure(ask)) => {
+                if !found.look(q, &ask, control) {
+                    break;
+                }
+                continue;
+            }
+            Some(Against::Sure(violation)) => {
+                found.violated = Some(violation);
+                found.order = None;
+                found.inferred.clear();
+                found.checked.clear();
+                continue;
+            }
+            Some(Against::Nothing) | None => {}
         }
         if mixed.iter().all(|square| square.size == 1) {
             break;
@@ -223,131 +275,61 @@ pub(crate) fn refine(q: &Question<'_>, control: &Control<'_>) -> Refined {
     found
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicBool;
-
-    use super::*;
-
-    const SIDE: u32 = 128;
-
-    fn find(most: u32, ask: &(dyn Fn(f64, f64, u32) -> usize + Sync)) -> Refined {
-        let unit = |i: u32| f64::from(i) / f64::from(SIDE);
-        let ask = |(x, y): Place, replication| Some(ask(unit(x), unit(y), replication));
-        let question = Question { ask: &ask, same: &|p| p, side: SIDE, coarse: 8, most };
-        let stop = AtomicBool::new(false);
-        refine(&question, &Control { stop: &stop, progress: &|_, _, _| {} })
-    }
-
-    /// Squares whose points differ, by the points that were asked.
-    fn mixed(found: &Refined) -> Vec<Square> {
-        let q = Question { ask: &|_, _| None, same: &|p| p, side: SIDE, coarse: 8, most: 1 };
-        found.squares.iter().copied().filter(|s| found.agreed(&q, *s).is_none()).collect()
-    }
-
-    /// A boundary that is known: y = x² + 0.1. Every cell that it crosses is of the finest, every
-    /// other answer is right, and it took a small part of a grid.
-    #[test]
-    fn a_curve_is_followed_to_the_resolution() {
-        let curve = |x: f64| x * x + 0.1;
-        let found = find(24, &|x, y, _| usize::from(y > curve(x)));
-        let mut crossed = 0;
-        for square in mixed(&found) {
-            assert_eq!(square.size, 1, "{square:?}");
-            let unit = |i: u32| f64::from(i) / f64::from(SIDE);
-            let (low, high) = (curve(unit(square.x)), curve(unit(square.x + 1)));
-            assert!(low <= unit(square.y + 1) && high >= unit(square.y), "{square:?}");
-            crossed += 1;
-        }
-        // The curve climbs by 0.9 over 0.949 of the width.
-        assert!((200..=240).contains(&crossed), "{crossed} cells");
-        let area: u32 = found.squares.iter().map(|s| s.size * s.size).sum();
-        assert_eq!(area, SIDE * SIDE, "the cells are the plane");
-        // 129² points at once each, and four times along the curve.
-        let grid = u64::from((SIDE + 1) * (SIDE + 1));
-        assert!(5 * found.points.len() as u64 <= grid, "{} points", found.points.len());
-        assert!(5 * found.asked() < 2 * (grid + 3 * 2 * crossed), "{} runs", found.asked());
-    }
-
-    /// A boundary that enters and leaves through one side of a coarse cell is seen by following.
-    #[test]
-    fn a_bulge_between_coarse_points_is_followed() {
-        let inside = |x: f64, y: f64| y < 0.3 + 0.1 * (x * 24.0).sin();
-        let found = find(4, &|x, y, _| usize::from(inside(x, y)));
-        for i in 0..SIDE {
-            // Down each column the answer turns where it must.
-            let x = f64::from(i) / f64::from(SIDE);
-            let turn = 0.3 + 0.1 * (x * 24.0).sin();
-            let here = mixed(&found).into_iter().filter(|s| s.x == i || s.x + 1 == i);
-            let near = here.map(|s| (f64::from(s.y) + 0.5) / f64::from(SIDE) - turn);
-            let best = near.map(f64::abs).fold(f64::INFINITY, f64::min);
-            assert!(best <= 1.0 / f64::from(SIDE), "at {x}: {best} from {turn}");
-        }
-    }
-
-    /// One answer in eight is wrong. Where all is clear that costs little; at the boundary points
-    /// are asked until they are decided.
-    #[test]
-    fn wrong_answers_are_outvoted() {
-        let wrong = |x: f64, y: f64, replication: u32| {
-            let mixed = ((x * 977.0 + y * 1361.0 + f64::from(replication) * 1.7) * 311.0).sin();
-            (mixed.abs() * 1e4) % 8.0 < 1.0
-        };
-        let found = find(40, &|x, y, r| usize::from((x > 0.4) != wrong(x, y, r)));
-        let off: Vec<_> = found
-            .points
-            .iter()
-            .filter(|((x, _), v)| (f64::from(*x) / f64::from(SIDE) > 0.4) != (v.answer() == 1))
-            .collect();
-        let decided = off.iter().filter(|(_, v)| v.decided()).count();
-        assert!(20 * decided <= found.points.len(), "{decided} of {}", found.points.len());
-        let far = mixed(&found).into_iter().filter(|s| !(48..56).contains(&s.x)).count();
-        assert!(far <= 12, "{far} cells far from the boundary");
-        let most = found.points.values().map(|v| v.asked()).max();
-        assert!(most.unwrap() <= 40 && most.unwrap() > 4);
-    }
-
-    #[test]
-    fn a_plane_of_one_answer_takes_the_coarse_points() {
-        let found = find(24, &|_, _, _| 2);
-        assert_eq!((found.points.len(), found.asked()), (81, 81));
-        assert_eq!(found.squares.len(), 64);
-    }
-
-    /// Four times the same is the least that decides; seven of eight do, six of eight do not.
-    #[test]
-    fn intervals_by_hand() {
-        let [low, high] = wilson(4, 4);
-        assert!((low - 4.0 / (4.0 + 3.841_459)).abs() < 1e-9 && (high - 1.0).abs() < 1e-9);
-        assert!(!Votes([3, 0, 0, 0]).decided() && Votes([4, 0, 0, 0]).decided());
-        assert!(Votes([1, 7, 0, 0]).decided() && !Votes([2, 6, 0, 0]).decided());
-        assert_eq!(Votes([2, 2, 0, 0]).answer(), 0);
-        assert_eq!(wilson(0, 0), [0.0, 1.0]);
-    }
-
-    /// Values that are whole numbers are asked once, however many points have them.
-    #[test]
-    fn points_with_the_same_values_are_one() {
-        let ask = |(x, _): Place, _| Some(usize::from(x >= 64));
-        let same = |(x, y): Place| (x / 32 * 32, y / 64 * 64);
-        let question = Question { ask: &ask, same: &same, side: 128, coarse: 8, most: 4 };
-        let stop = AtomicBool::new(false);
-        let found = refine(&question, &Control { stop: &stop, progress: &|_, _, _| {} });
-        assert_eq!(found.points.len(), 5 * 3);
-    }
-
-    #[test]
-    fn interrupted_it_keeps_what_was_found() {
-        let stop = AtomicBool::new(false);
-        let ask = |(x, _): Place, replication| {
-            if replication == 3 {
-                stop.store(true, Ordering::Relaxed);
-                return None;
+impl Refined {
+    /// Corners of cells of which nothing is known, and that are to be asked once. What others decide
+    /// is taken from them.
+    fn fresh(&mut self, q: &Question<'_>) -> BTreeMap<Place, u32> {
+        let corners: BTreeSet<Place> =
+            self.squares.iter().flat_map(|square| square.corners()).map(q.same).collect();
+        let mut fresh = BTreeMap::new();
+        for place in corners {
+            if self.answer(place).is_some() {
+                continue;
             }
-            Some(usize::from(x > 60))
+            match self.order.and_then(|order| order.inferred(&self.points, place)) {
+                Some(answer) if !is_checked(place) => {
+                    self.inferred.insert(place, answer);
+                }
+                could => {
+                    fresh.insert(place, 1);
+                    if could.is_some() {
+                        self.checked.insert(place);
+                    }
+                }
+            }
+        }
+        fresh
+    }
+
+    /// Whether others decide that a point is something else than its own runs say.
+    fn contradicted(&self, place: Place) -> bool {
+        let others = self.order.and_then(|order| order.inferred(&self.points, place));
+        others.is_some_and(|others| self.points[&place].answer() != others)
+    }
+
+    /// Whether more runs of a point may tell more.
+    fn doubtful(&self, q: &Question<'_>, place: Place) -> bool {
+        let votes = self.points[&place];
+        let borrowed = || {
+            self.order.is_some_and(|order| order.decided(&self.points, place))
+                && !self.contradicted(place)
         };
-        let question = Question { ask: &ask, same: &|p| p, side: 128, coarse: 8, most: 8 };
-        let found = refine(&question, &Control { stop: &stop, progress: &|_, _, _| {} });
-        assert_eq!(found.points.len(), 81);
+        votes.asked() < q.most && !votes.decided() && !votes.open() && !borrowed()
+    }
+
+    /// Points that more runs could not decide.
+    pub(crate) fn undecided(&self, q: &Question<'_>) -> BTreeSet<Place> {
+        let stuck = |votes: &Votes| !votes.decided() && (votes.open() || votes.asked() >= q.most);
+        self.points.iter().filter(|(_, votes)| stuck(votes)).map(|(place, _)| *place).collect()
     }
 }
+
+/// Whether a point is asked even if it could be inferred: some are, anywhere.
+fn is_checked((x, y): Place) -> bool {
+    // Fibonacci hashing: neighbours are far apart.
+    let mixed = (u64::from(x) << 32 | u64::from(y)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed >> 40) as u32).is_multiple_of(CHECKED)
+}
+
+#[cfg(test)]
+mod tests;

@@ -85,8 +85,7 @@ pub struct Health {
     pub restart: bool,
 }
 
-/// Instances in proportion to utilisation. Those that start are taken to be as busy as the others,
-/// which the Horizontal Pod Autoscaler of Kubernetes does not.
+/// Instances in proportion to utilisation, as the Horizontal Pod Autoscaler of Kubernetes has it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Autoscale {
     /// The fewest instances.
@@ -95,14 +94,29 @@ pub struct Autoscale {
     pub max: u32,
     /// Share of the workers that should be busy.
     pub target: f64,
+    /// Nothing is changed while utilisation is this close to its target, as a share of it.
+    pub tolerance: f64,
     /// Between two decisions.
     pub interval: Nanos,
     /// From a decision to an instance that starts.
     pub provision: Nanos,
     /// The most instances that are being provisioned at a time: a quota.
     pub at_once: u32,
-    /// How long fewer instances must have been enough before one is taken away.
+    /// How busy instances that start are taken to be.
+    pub starting: Starting,
+    /// No more come than the least that was wanted over so long.
+    pub up_after: Nanos,
+    /// No fewer stay than the most that was wanted over so long.
     pub down_after: Nanos,
+}
+
+/// How busy instances that start are taken to be, when more are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starting {
+    /// Not at all: nothing is wanted twice.
+    Idle,
+    /// As busy as those that serve: what is under way makes more wanted.
+    Busy,
 }
 
 /// A stop of the whole instance to collect garbage: it comes when what was allocated since the

@@ -4,7 +4,7 @@ use damper_control::Nanos;
 
 use crate::model::{
     Autoscale, Election, ErrorLog, Failover, Health, Lease, Mechanisms, Pauses, Pool, PoolOrder,
-    Service, ServiceId, Start,
+    Service, ServiceId, Start, Starting,
 };
 use crate::node::Entry;
 use crate::problem::Draft;
@@ -71,6 +71,12 @@ fn autoscale(reader: &mut Reader<'_>, f: &Fields<'_>, instances: u32) -> Option<
         interval: reader.duration(&a, "interval").unwrap_or(Nanos::from_secs(15)),
         provision: reader.duration(&a, "provision").unwrap_or(Nanos::from_secs(60)),
         at_once: reader.count32(&a, "at_once").unwrap_or(u32::MAX),
+        tolerance: reader.number(&a, "tolerance").unwrap_or(0.1),
+        starting: match reader.word(&a, "starting") {
+            Some("busy") => Starting::Busy,
+            _ => Starting::Idle,
+        },
+        up_after: reader.duration(&a, "up_after").unwrap_or(Nanos::ZERO),
         down_after: reader.duration(&a, "down_after").unwrap_or(Nanos::from_secs(300)),
     };
     if !(scale.min <= instances && instances <= max) {

@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use damper_control::Nanos;
 use damper_report::result::drill::{Drill as Record, Predicted};
 use damper_sim::{Conditions, Control, HeadroomOptions, Plan, headroom, simulate};
+use damper_system::coverage::Command;
 use damper_system::model::{Load, System};
 use damper_system::{CauseKind, Drill, PhaseKind, Size};
+
+use crate::convert;
 
 /// Simulates it; `None`: there is no system file, or no trigger of it in the plan.
 pub(crate) fn predict(
@@ -61,6 +64,9 @@ fn capacities(
         hidden_rps: found.hidden.map(|e| slow(e.mean)),
         hidden_ci95: found.hidden.map(|e| e.ci95.map(slow)),
         hidden_model_rps: model.map(slow),
+        model_left_out: model
+            .map(|_| convert::left_out(Command::DrillModel, system))
+            .unwrap_or_default(),
         advertised_rps: found.advertised.map(|e| slow(e.mean)),
         state: found.state.name().to_owned(),
         ..Predicted::default()

@@ -187,12 +187,9 @@ fn sending(
     let streams = system.load.iter().enumerate();
     let streams = streams.map(|(i, load)| Stream { load: load.clone(), kinds: shares(i) });
     let pattern = match system.arrivals {
-        Arrivals::Poisson => Pattern::Poisson,
+        // That bursts are not sent as such, the notes have said.
+        Arrivals::Poisson | Arrivals::Bursty { .. } => Pattern::Poisson,
         Arrivals::Deterministic => Pattern::Uniform,
-        Arrivals::Bursty { .. } => {
-            print::note("arrivals: bursty arrivals are sent as Poisson arrivals of the same mean");
-            Pattern::Poisson
-        }
     };
     let asks = system.classes.iter().map(|class| {
         let ask = |kind: &&str| {

@@ -4,6 +4,7 @@ use damper_model::chain::storm::Point;
 use damper_model::system::{self as model, BasinsAnswer, Solved, SystemBasins};
 use damper_report::{basins_html, result as out};
 use damper_system::System;
+use damper_system::coverage::Command;
 
 use crate::args::SolveArgs;
 use crate::command::Loaded;
@@ -18,11 +19,15 @@ pub(super) fn run(args: &SolveArgs, loaded: &Loaded) -> anyhow::Result<u8> {
     let mut notes = loaded.notes();
     let result = of(system, &model::solve(system)?, &mut notes);
     let origin = convert::origin(system, &args.system.file, &args.system.set, notes);
-    let result = out::Basins { origin, ..result };
+    // Where there is no chain, nothing is left out of it.
+    let drawn = result.plane.is_some();
+    let left_out = if drawn { convert::left_out(Command::Basins, system) } else { Vec::new() };
+    let result = out::Basins { origin: out::Origin { left_out, ..origin }, ..result };
     if args.json {
         print::json(&result)?;
     } else {
         print::basins(&result);
+        print::left_out(&result.origin);
     }
     command::write_html(args.html.as_deref(), || basins_html(&result))?;
     Ok(exit::OK)

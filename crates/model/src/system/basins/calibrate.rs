@@ -2,7 +2,7 @@
 
 use damper_control::{Backoff, Jitter};
 use damper_system::System;
-use damper_system::model::{Dist, Service};
+use damper_system::model::Dist;
 
 use super::super::{Solved, paths};
 use crate::chain::Storm;
@@ -67,7 +67,6 @@ pub(super) fn of(system: &System, solved: &Solved) -> Result<Calibrated, String>
             "the service time of `{name}` varies too much for a chain: taken for a squared coefficient of variation of {MOST_SPREAD}"
         ));
     }
-    remarks(service, &mut notes);
     let queue = service.queue.map(|q| u64::from(q) * u64::from(service.instances.max(1)));
     let storm = Storm {
         arrival_rate: system.total_load() * visits,
@@ -93,24 +92,6 @@ pub(super) fn room(storm: &Storm, left: f64) -> usize {
         None => f64::max(2.0 * patience, 1.5 * left),
     };
     (wanted.ceil().clamp(1.0, 1e6) as usize).max(storm.workers + 1)
-}
-
-fn remarks(service: &Service, notes: &mut Vec<String>) {
-    let name = &service.name;
-    if service.instances > 1 {
-        notes.push(format!(
-            "the {} instances of `{name}` are taken for one queue",
-            service.instances
-        ));
-    }
-    let guarded =
-        service.admission.is_some() || service.concurrency.is_some() || service.drop.is_some();
-    if guarded {
-        notes.push(format!("what guards `{name}` is not in the chain; simulate it"));
-    }
-    if service.order.kind != "fifo" {
-        notes.push(format!("`{name}` is taken to serve first come, first served"));
-    }
 }
 
 /// The mean pause before a retry of those who call the service, over the retries of one request.

@@ -42,7 +42,7 @@ pub(crate) static HEALTH: Section = Section {
 
 pub(crate) static AUTOSCALE: Section = Section {
     name: "autoscaler",
-    doc: "Instances in proportion to utilisation: desired = instances (starting ones included) × utilisation of those that serve / target, rounded up. This is not damped: the Horizontal Pod Autoscaler counts those that start as idle on the way up. `instances` is where it begins.",
+    doc: "Instances in proportion to utilisation, as Kubernetes' Horizontal Pod Autoscaler has it and with its defaults: desired = instances that serve × their utilisation / target, rounded up; instances that start count as idle when more are wanted. `instances` is where it begins.",
     keys: &[
         optional("min", FEW, "1", "the fewest instances"),
         required("max", FEW, "the most instances"),
@@ -51,6 +51,12 @@ pub(crate) static AUTOSCALE: Section = Section {
             Kind::Share { zero: false },
             "60%",
             "share of the workers that should be busy",
+        ),
+        optional(
+            "tolerance",
+            Kind::Share { zero: true },
+            "10%",
+            "nothing is changed while utilisation is this close to its target, as a share of it",
         ),
         optional("interval", TIME, "15s", "between two decisions"),
         optional("provision", ANY_TIME, "60s", "from a decision to an instance that starts"),
@@ -61,10 +67,22 @@ pub(crate) static AUTOSCALE: Section = Section {
             "how many are provisioned at a time at the most: a quota",
         ),
         optional(
+            "starting",
+            Kind::Word(&["idle", "busy"]),
+            "idle",
+            "how busy instances that start are taken to be; as busy as the others is not damped",
+        ),
+        optional(
+            "up_after",
+            ANY_TIME,
+            "0s",
+            "stabilisation on the way up: no more come than the least that was wanted over so long",
+        ),
+        optional(
             "down_after",
             ANY_TIME,
             "300s",
-            "how long fewer must have been enough before one is taken away",
+            "stabilisation on the way down: no fewer stay than the most that was wanted over so long",
         ),
     ],
 };
