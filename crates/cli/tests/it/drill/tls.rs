@@ -144,7 +144,7 @@ fn what_would_be_done_says_whom_it_believes_and_mistakes_where_they_are() {
         (
             format!("{TARGET}metrics: {{up: {{scrape: 'https://localhost:1/', series: up}}}}"),
             "only what load goes to may have `https://`",
-            ":8:25",
+            ":8:24",
         ),
     ] {
         let ran = plan.run(&rest, &["--dry-run"]);
