@@ -148,7 +148,9 @@ mod tests {
         assert!(!go(&pair("strings.Split(text, sep)")), "it only makes something of something");
         assert!(!go("\trequire.NoError(t, err)\n\trequire.NoError(t, err)\n"));
         let lines = |second: &str| {
-            format!("try:\n  client.load(\n    url, 1)\nexcept E:\n  client.load(\n    {second}, 1)\n")
+            format!(
+                "try:\n  client.load(\n    url, 1)\nexcept E:\n  client.load(\n    {second}, 1)\n"
+            )
         };
         assert!(python(&lines("url")));
         assert!(!python(&lines("other")), "it goes on otherwise on the next line");

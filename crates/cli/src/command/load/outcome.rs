@@ -122,10 +122,8 @@ impl Class {
                 per_request: total as f64 / (row.total() - row.count(End::NotSent)).max(1) as f64,
                 ends: ends.map(|end| (end.name(), row.attempts[end as usize])).collect(),
             },
-            received: is_grpc.then_some(Replies {
-                messages: row.received.messages,
-                bytes: row.received.bytes,
-            }),
+            received: is_grpc
+                .then_some(Replies { messages: row.received.messages, bytes: row.received.bytes }),
             ok_ms: Times::of(Summary::of(&row.ok_us)),
             all_ms: Times::of(Summary::of(&row.all_us)),
         }

@@ -24,9 +24,11 @@ thread_local! {
 /// Which parts are looked for: a list that is written in the program is the same as long as it is
 /// where it is.
 type List = &'static [&'static str];
+/// What is remembered for each list, by its place and its length.
+type OfLists = RefCell<HashMap<(usize, usize), HashMap<Box<str>, bool>>>;
 
 thread_local! {
-    static HAS: RefCell<HashMap<(usize, usize), HashMap<Box<str>, bool>>> = RefCell::default();
+    static HAS: OfLists = RefCell::default();
 }
 
 /// Whether a lower-case form has one of these in it.
