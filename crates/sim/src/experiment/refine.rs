@@ -50,6 +50,13 @@ pub(crate) struct Question<'a> {
     pub(crate) ordered: bool,
 }
 
+impl Question<'_> {
+    /// Whether more runs of a point with these votes may tell more.
+    fn may_tell_more(&self, votes: Votes) -> bool {
+        votes.asked() < self.most && !votes.decided() && !votes.open()
+    }
+}
+
 /// How often a point was given each answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Votes(pub(crate) [u32; ANSWERS]);
@@ -231,10 +238,17 @@ pub(crate) fn refine(q: &Question<'_>, control: &Control<'_>) -> Refined {
         }
         let mixed: BTreeSet<Square> =
             found.squares.iter().copied().filter(|s| found.agreed(q, *s).is_none()).collect();
+        // Every point is held against all others: at once, as far as its own runs leave it open.
+        let contradicted: Vec<Place> = found
+            .points
+            .par_iter()
+            .filter(|(p, votes)| q.may_tell_more(**votes) && found.contradicted(**p))
+            .map(|(p, _)| *p)
+            .collect();
         let doubtful: BTreeMap<Place, u32> = mixed
             .iter()
             .flat_map(|square| found.known(q, *square))
-            .chain(found.points.keys().copied().filter(|p| found.contradicted(*p)))
+            .chain(contradicted)
             .filter(|p| found.doubtful(q, *p))
             .map(|p| (p, (found.points[&p].asked() / STEP * STEP + STEP).min(q.most)))
             .collect();
@@ -314,7 +328,7 @@ impl Refined {
             self.order.is_some_and(|order| order.decided(&self.points, place))
                 && !self.contradicted(place)
         };
-        votes.asked() < q.most && !votes.decided() && !votes.open() && !borrowed()
+        q.may_tell_more(votes) && !borrowed()
     }
 
     /// Points that more runs could not decide.

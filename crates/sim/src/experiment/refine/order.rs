@@ -22,6 +22,8 @@ const APART: u32 = 4;
 const SURE_Z2: f64 = 10.83;
 /// The most votes of other points that speak for one: those nearest to it.
 const MOST_VOTES: u32 = 16;
+/// The points that have them: each was asked at least once.
+const LISTENED_TO: usize = MOST_VOTES as usize;
 
 /// Points that were asked, by place.
 pub(super) type Asked = BTreeMap<Place, Votes>;
@@ -148,7 +150,13 @@ impl Claims {
                 .filter(|(p, _)| **p != at && speaks(**p))
                 .map(|(p, votes)| (distance(*p, at), *p, *votes))
                 .collect();
-            all.sort_unstable_by_key(|(far, p, _)| (*far, *p));
+            let key = |(far, p, _): &(u32, Place, Votes)| (*far, *p);
+            // To sort all of them for each point would take longer than the runs of a small system.
+            if all.len() > LISTENED_TO {
+                all.select_nth_unstable_by_key(LISTENED_TO, key);
+                all.truncate(LISTENED_TO);
+            }
+            all.sort_unstable_by_key(key);
             all.into_iter().map(|(.., votes)| votes).collect()
         };
         Self { easier: near(&|p| order.harder(p, at)), harder: near(&|p| order.harder(at, p)) }
