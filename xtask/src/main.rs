@@ -13,6 +13,7 @@ mod filter;
 mod fuzz;
 mod harness;
 mod live;
+mod nextest;
 mod npm;
 mod plot;
 mod process;

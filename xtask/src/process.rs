@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -49,6 +50,26 @@ pub(crate) fn shown(command: &Command) -> String {
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     eprintln!("$ {}", shown(command));
     let status = command.status().with_context(|| format!("cannot run `{}`", shown(command)))?;
+    if !status.success() {
+        bail!("`{}`: {status}", shown(command));
+    }
+    Ok(())
+}
+
+/// The same; each line that it prints to standard error is also given to `watch`.
+pub(crate) fn run_watched(command: &mut Command, mut watch: impl FnMut(&str)) -> Result<()> {
+    eprintln!("$ {}", shown(command));
+    let started = command.stderr(Stdio::piped()).spawn();
+    let mut child = started.with_context(|| format!("cannot run `{}`", shown(command)))?;
+    if let Some(stderr) = child.stderr.take() {
+        for line in BufReader::new(stderr).split(b'\n') {
+            let line = line.with_context(|| shown(command))?;
+            let line = String::from_utf8_lossy(&line);
+            eprintln!("{line}");
+            watch(&line);
+        }
+    }
+    let status = child.wait().with_context(|| shown(command))?;
     if !status.success() {
         bail!("`{}`: {status}", shown(command));
     }

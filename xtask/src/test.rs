@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use crate::process::{cargo, cargo_tool, run, target, works};
+use crate::process::{cargo, cargo_tool, run, run_watched, target, works};
 use crate::steps::{Done, Steps};
-use crate::{browser, compare, debian, docs, filter, fuzz, harness, live, npm};
+use crate::{browser, compare, debian, docs, filter, fuzz, harness, live, nextest, npm};
 
 /// Runs everything.
 pub(crate) fn run_all(steps: &mut Steps) {
@@ -18,15 +18,7 @@ pub(crate) fn run_all(steps: &mut Steps) {
         others: Vec::new(),
     };
     steps.run("tools", || runner.prepare());
-    steps.run("tests", || {
-        let words = if runner.nextest {
-            "nextest run --workspace --all-features --locked --no-fail-fast --no-tests pass"
-        } else {
-            "test --workspace --all-features --locked --no-fail-fast --lib --bins --tests"
-        };
-        run(&mut runner.settings(cargo(words)))?;
-        Ok(Done::Passed)
-    });
+    steps.run("tests", || runner.tests(&[]));
     steps.run("documentation tests", || {
         run(&mut cargo("test --workspace --locked --no-fail-fast --doc"))?;
         Ok(Done::Passed)
@@ -121,20 +113,29 @@ impl Runner {
         command
     }
 
+    /// The tests, or some of them. The summary names what failed, and what passed at its second try only.
+    fn tests(&self, some: &[&str]) -> Result<Done> {
+        if !self.nextest {
+            let words =
+                "test --workspace --all-features --locked --no-fail-fast --lib --bins --tests";
+            run(self.settings(cargo(words)).args(some))?;
+            return Ok(Done::Passed);
+        }
+        let words = "nextest run --workspace --all-features --locked --no-fail-fast --no-tests pass \
+            --final-status-level flaky";
+        let mut named = nextest::Named::default();
+        let ran = run_watched(self.settings(cargo(words)).args(some), |line| named.read(line));
+        match (ran, named.to_string()) {
+            (Ok(()), names) if names.is_empty() => Ok(Done::Passed),
+            (Ok(()), names) => Ok(Done::Noted(names)),
+            (Err(error), names) if names.is_empty() => Err(error),
+            (Err(_), names) => bail!(names),
+        }
+    }
+
     /// Tests marked `#[ignore = "slow: …"]`, as they were built with the others.
     fn slow(&self) -> Result<Done> {
-        let mut command = if self.nextest {
-            cargo(
-                "nextest run --workspace --all-features --locked --no-fail-fast --run-ignored only",
-            )
-        } else {
-            cargo("test --workspace --all-features --locked --no-fail-fast --lib --bins --tests")
-        };
-        if !self.nextest {
-            command.args(["--", "--ignored"]);
-        }
-        run(&mut self.settings(command))?;
-        Ok(Done::Passed)
+        self.tests(if self.nextest { &["--run-ignored", "only"] } else { &["--", "--ignored"] })
     }
 }
 
