@@ -1,6 +1,9 @@
 //! `cargo xtask study`: the studies of `docs/studies/`, made again. The prose of a page is written
-//! by hand; what lies between `<!-- NAME -->` and `<!-- end -->` is written here, as are the plots.
+//! by hand; what lies between `<!-- NAME -->` and `<!-- end -->` is written here, as are the plots and
+//! the tables of figures.
 
+mod asked;
+mod csv;
 mod deadlines;
 mod headroom;
 mod price;
@@ -11,7 +14,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::process::{self, output, program, root};
+use crate::process::root;
+use asked::{Asked, Shard};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -21,6 +25,15 @@ pub(crate) struct Arguments {
     /// Requests of one replication behind each figure of success
     #[arg(long, default_value_t = 20_000)]
     requests: u64,
+    /// Only ask what is in one of N parts, counted from 0, and write the answers to --part
+    #[arg(long, value_name = "I/N", requires = "part")]
+    shard: Option<Shard>,
+    /// The file that the answers of a part are written to
+    #[arg(long, value_name = "FILE", requires = "shard")]
+    part: Option<PathBuf>,
+    /// Make the pages from the answers of all parts: they are the same as from one run
+    #[arg(long, value_name = "PART", num_args = 1.., conflicts_with = "shard")]
+    merge: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -33,41 +46,51 @@ enum Study {
     Headroom,
 }
 
+impl Study {
+    const ALL: [Self; 3] = [Self::Price, Self::Deadlines, Self::Headroom];
+
+    /// How many groups of questions it has. What a question depends on is in its group.
+    fn groups(self) -> usize {
+        match self {
+            Self::Price => price::GROUPS,
+            Self::Deadlines => deadlines::GROUPS,
+            Self::Headroom => headroom::GROUPS,
+        }
+    }
+
+    fn ask(self, asked: &Asked, group: usize) -> Result<()> {
+        match self {
+            Self::Price => price::ask(asked, group),
+            Self::Deadlines => deadlines::ask(asked, group),
+            Self::Headroom => headroom::ask(asked, group),
+        }
+    }
+
+    fn make(self, asked: &Asked) -> Result<()> {
+        match self {
+            Self::Price => price::make(asked),
+            Self::Deadlines => deadlines::make(asked),
+            Self::Headroom => headroom::make(asked),
+        }
+    }
+}
+
 pub(crate) fn run_task(arguments: &Arguments) -> Result<()> {
-    let damper = process::damper()?;
-    let wanted = |study| arguments.only.is_empty() || arguments.only.contains(&study);
-    let asked = Asked { damper, requests: arguments.requests };
-    if wanted(Study::Price) {
-        price::make(&asked)?;
+    let wanted = |study: &Study| arguments.only.is_empty() || arguments.only.contains(study);
+    let studies: Vec<Study> = Study::ALL.into_iter().filter(wanted).collect();
+    if let (Some(shard), Some(part)) = (arguments.shard, &arguments.part) {
+        let asked = Asked::the_program(arguments.requests)?;
+        let groups = studies.iter().flat_map(|s| (0..s.groups()).map(|group| (*s, group)));
+        for (_, (study, group)) in groups.enumerate().filter(|(number, _)| shard.has(*number)) {
+            study.ask(&asked, group)?;
+        }
+        return asked.write(part);
     }
-    if wanted(Study::Deadlines) {
-        deadlines::make(&asked)?;
-    }
-    if wanted(Study::Headroom) {
-        headroom::make(&asked)?;
-    }
-    Ok(())
-}
-
-/// The program, and how much is asked of it.
-struct Asked {
-    damper: PathBuf,
-    requests: u64,
-}
-
-impl Asked {
-    /// Runs `damper price` and gives its result.
-    fn price(&self, words: &[&str], more: &[String]) -> Result<Value> {
-        let requests = self.requests.to_string();
-        let with = ["--requests", requests.as_str(), "--json"].map(str::to_owned);
-        self.json(words, &[with.as_slice(), more].concat())
-    }
-
-    fn json(&self, words: &[&str], more: &[String]) -> Result<Value> {
-        eprintln!("damper {} {}", words.join(" "), more.join(" "));
-        let text = output(program(&self.damper).args(words).args(more))?;
-        serde_json::from_str(&text).context("the program printed something else than JSON")
-    }
+    let asked = match arguments.merge.as_slice() {
+        [] => Asked::the_program(arguments.requests)?,
+        parts => Asked::the_parts(arguments.requests, parts)?,
+    };
+    studies.into_iter().try_for_each(|study| study.make(&asked))
 }
 
 fn page(name: &str) -> PathBuf {

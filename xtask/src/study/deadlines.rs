@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{Asked, fill, image, interval, list, number, page, points, price_at, provenance};
+use super::asked::Asked;
+use super::csv::Csv;
+use super::{fill, image, interval, list, number, page, points, price_at, provenance};
 use crate::plot::{Axis, COLOURS, Chart, Mark, Series};
 
 const FILE: &str = "examples/studies/chain.yaml";
@@ -40,18 +42,30 @@ struct Cell {
     success: f64,
 }
 
+/// A group for each depth with each deadline.
+pub(super) const GROUPS: usize = DEPTHS.len() * DEADLINES.len();
+
+/// All budgets at a depth with a deadline.
+fn answer(asked: &Asked, depth: usize, deadline: usize) -> Result<Value> {
+    let calls = format!("requests.query.calls={}", DEPTHS[depth]);
+    let policy = format!("policies.default.deadline={}", DEADLINES[deadline].1);
+    let budgets = BUDGETS.iter().filter(|b| !b.1.is_empty());
+    let mut more: Vec<String> =
+        budgets.flat_map(|b| ["--budget".to_owned(), b.1.to_owned()]).collect();
+    more.extend(["--errors".to_owned(), "1%".to_owned()]);
+    asked.price(&["price", FILE, "--set", &calls, "--set", &policy], &more)
+}
+
+pub(super) fn ask(asked: &Asked, group: usize) -> Result<()> {
+    answer(asked, group / DEADLINES.len(), group % DEADLINES.len()).map(drop)
+}
+
 pub(super) fn make(asked: &Asked) -> Result<()> {
     let mut cells = Vec::new();
     let mut last = Value::Null;
-    for (depth, tree) in DEPTHS.iter().enumerate() {
-        for (deadline, (_, written)) in DEADLINES.iter().enumerate() {
-            let calls = format!("requests.query.calls={tree}");
-            let policy = format!("policies.default.deadline={written}");
-            let budgets = BUDGETS.iter().filter(|b| !b.1.is_empty());
-            let mut more: Vec<String> =
-                budgets.flat_map(|b| ["--budget".to_owned(), b.1.to_owned()]).collect();
-            more.extend(["--errors".to_owned(), "1%".to_owned()]);
-            let result = asked.price(&["price", FILE, "--set", &calls, "--set", &policy], &more)?;
+    for depth in 0..DEPTHS.len() {
+        for deadline in 0..DEADLINES.len() {
+            let result = answer(asked, depth, deadline)?;
             cells.extend(BUDGETS.iter().enumerate().filter_map(|(budget, (name, written))| {
                 let budget_name = if written.is_empty() { *name } else { *written };
                 let found = list(&result, "settings").find(|s| s["budget"] == *budget_name)?;
@@ -72,6 +86,7 @@ pub(super) fn make(asked: &Asked) -> Result<()> {
             last = result;
         }
     }
+    figures(&cells).write("budgets-and-deadlines.csv")?;
     image("deadlines-hidden.svg", &hidden(&cells).draw())?;
     fill(
         &page("budgets-and-deadlines.md"),
@@ -95,6 +110,44 @@ pub(super) fn make(asked: &Asked) -> Result<()> {
             ("provenance", provenance(&last)),
         ],
     )
+}
+
+/// Shares, of capacity and of requests.
+fn figures(cells: &[Cell]) -> Csv {
+    let mut csv = Csv::new(&[
+        "layers",
+        "deadline",
+        "budget",
+        "hidden",
+        "hidden_low",
+        "hidden_high",
+        "price",
+        "price_low",
+        "price_high",
+        "price_bursts",
+        "price_bursts_low",
+        "price_bursts_high",
+        "success",
+    ]);
+    for c in cells {
+        let ((price, [low, high]), (bursts, [bursts_low, bursts_high])) = (c.independent, c.bursts);
+        let numbers = [
+            c.hidden,
+            c.ends[0],
+            c.ends[1],
+            price,
+            low,
+            high,
+            bursts,
+            bursts_low,
+            bursts_high,
+            c.success,
+        ];
+        let names = [DEADLINES[c.deadline].0, BUDGETS[c.budget].0].map(str::to_owned);
+        let row = [(c.depth + 1).to_string()].into_iter().chain(names);
+        csv.row(&row.chain(numbers.map(|n| n.to_string())).collect::<Vec<_>>());
+    }
+    csv
 }
 
 fn table(cells: &[Cell], print: impl Fn(&Cell) -> String) -> String {

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::{Asked, fill, image, interval, list, number, page, provenance, rate, text};
+use super::asked::Asked;
+use super::csv::{Csv, figure};
+use super::{fill, image, interval, list, number, page, provenance, rate, text};
 use crate::plot::{Bar, COLOURS, bars};
 
 /// An invented price: that of a small virtual machine that serves 30/s.
@@ -18,7 +20,26 @@ const SYSTEMS: [(&str, &str, u32); 3] = [
     ("examples/lookaside-cache.yaml", "store", 30),
 ];
 
+/// A group for each system.
+pub(super) const GROUPS: usize = SYSTEMS.len();
+
+pub(super) fn ask(asked: &Asked, group: usize) -> Result<()> {
+    let (file, store, workers) = SYSTEMS[group];
+    let result = costs(asked, file)?;
+    checked(asked, store, workers, file, scale(&result)).map(drop)
+}
+
+fn costs(asked: &Asked, file: &str) -> Result<Value> {
+    asked.json(&["headroom", file], &["--cost", COST, "--json"].map(str::to_owned))
+}
+
+/// So many times the capacity that there is makes it stable.
+fn scale(result: &Value) -> f64 {
+    number(&result["cost"]["stable"], "scale").unwrap_or(1.0)
+}
+
 pub(super) fn make(asked: &Asked) -> Result<()> {
+    let mut figures = Csv::new(&FIGURES);
     let mut summary = String::from(
         "| system | load | serving | now | stable as it is | times what there is | the price of headroom |\n\
          |---|---|---|---|---|---|---|\n",
@@ -29,8 +50,7 @@ pub(super) fn make(asked: &Asked) -> Result<()> {
     let mut tables = String::new();
     let mut last = Value::Null;
     for (file, store, workers) in SYSTEMS {
-        let cost = ["--cost", COST, "--json"].map(str::to_owned);
-        let result = asked.json(&["headroom", file], &cost)?;
+        let result = costs(asked, file)?;
         let name = text(&result, "system").to_owned();
         let cost = &result["cost"];
         let stable = &cost["stable"];
@@ -52,10 +72,18 @@ pub(super) fn make(asked: &Asked) -> Result<()> {
         );
         tables.push_str(&remedies(&result));
         image(&format!("headroom-{name}.svg"), &drawing(&result, &name))?;
-        let scale = number(stable, "scale").unwrap_or(1.0);
-        checks.push_str(&check(asked, file, &name, store, workers, scale)?);
+        put_down(&mut figures, &result, &name);
+        for (side, scaled, result) in checked(asked, store, workers, file, scale(&result))? {
+            let hidden = number(&result, "hidden_rps").map_or("–".to_owned(), rate);
+            let _ = writeln!(
+                checks,
+                "| {name} | {scaled} ({side}) | {} | {hidden} |",
+                text(&result, "state")
+            );
+        }
         last = result;
     }
+    figures.write("price-of-headroom.csv")?;
     fill(
         &page("price-of-headroom.md"),
         &[
@@ -67,29 +95,54 @@ pub(super) fn make(asked: &Asked) -> Result<()> {
     )
 }
 
-/// Whether the system is stable with what was computed: 5 % more and 5 % less than that.
-fn check(
+/// The system with 5 % less and 5 % more than what was computed: workers, and what they do.
+fn checked(
     asked: &Asked,
-    file: &str,
-    name: &str,
     store: &str,
     workers: u32,
+    file: &str,
     scale: f64,
-) -> Result<String> {
-    let mut rows = String::new();
-    for (side, factor) in [("5 % less", 0.95), ("5 % more", 1.05)] {
+) -> Result<Vec<(&'static str, f64, Value)>> {
+    let one = |(side, factor): (&'static str, f64)| {
         let scaled = (f64::from(workers) * scale * factor).round();
         let set = format!("services.{store}.workers={scaled}");
         let words = ["headroom", file, "--no-remedies", "--set", set.as_str(), "--json"];
-        let result = asked.json(&words, &[])?;
-        let hidden = number(&result, "hidden_rps").map_or("–".to_owned(), rate);
-        let _ = writeln!(
-            rows,
-            "| {name} | {scaled} ({side}) | {} | {hidden} |",
-            text(&result, "state")
-        );
+        Ok((side, scaled, asked.json(&words, &[])?))
+    };
+    [("5 % less", 0.95), ("5 % more", 1.05)].into_iter().map(one).collect()
+}
+
+/// Rates per second, prices per hour, success as a share of requests.
+const FIGURES: [&str; 8] = [
+    "system",
+    "change",
+    "hidden_rps",
+    "per_hour",
+    "per_hour_low",
+    "per_hour_high",
+    "success_before",
+    "success_after",
+];
+
+/// What it costs as it is, and with each change.
+fn put_down(csv: &mut Csv, result: &Value, name: &str) {
+    let mut row = |change: &str, of: &Value, cost: &Value| {
+        let ends = interval(cost, "per_hour_ci95").map_or([None; 2], |e| e.map(Some));
+        csv.row(&[
+            name.to_owned(),
+            change.to_owned(),
+            figure(number(of, "hidden_rps")),
+            figure(number(cost, "per_hour")),
+            figure(ends[0]),
+            figure(ends[1]),
+            figure(number(of, "success_before")),
+            figure(number(of, "success_after")),
+        ]);
+    };
+    row("none", result, &result["cost"]["stable"]);
+    for remedy in list(result, "remedies") {
+        row(text(remedy, "name"), remedy, &remedy["cost"]);
     }
-    Ok(rows)
 }
 
 fn remedies(result: &Value) -> String {

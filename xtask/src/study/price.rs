@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::Value;
 
+use super::asked::{Asked, Shard};
+use super::csv::{Csv, figure};
 use super::{
-    Asked, fill, image, interval, list, number, page, points, price_at, provenance, rate, short,
-    text,
+    fill, image, interval, list, number, page, points, price_at, provenance, rate, short, text,
 };
 use crate::plot::{Axis, COLOURS, Chart, Mark, Series};
 
@@ -19,9 +20,25 @@ const AT: f64 = 0.01;
 const ERRORS: [(f64, &str); 4] =
     [(0.0001, "0.01 %"), (0.001, "0.1 %"), (0.01, "1 %"), (0.05, "5 %")];
 
+/// Parts of one size: it has more settings than one machine is for.
+const PARTS: usize = 4;
+
+/// Words for the service as it is, and for the small one.
+const SIZES: [&[&str]; 2] =
+    [&["price", FILE], &["price", FILE, "--set", SMALL[0], "--set", SMALL[1]]];
+
+/// A group for each part of each size.
+pub(super) const GROUPS: usize = SIZES.len() * PARTS;
+
+pub(super) fn ask(asked: &Asked, group: usize) -> Result<()> {
+    let shard = Shard { index: group % PARTS, count: PARTS };
+    asked.price_part(SIZES[group / PARTS], shard).map(drop)
+}
+
 pub(super) fn make(asked: &Asked) -> Result<()> {
-    let large = asked.price(&["price", FILE], &[])?;
-    let small = asked.price(&["price", FILE, "--set", SMALL[0], "--set", SMALL[1]], &[])?;
+    let large = asked.price_of_parts(SIZES[0], PARTS)?;
+    let small = asked.price_of_parts(SIZES[1], PARTS)?;
+    figures(&[("300/s", &large), ("30/s", &small)]).write("price-of-a-budget.csv")?;
     for bursty in [false, true] {
         let name = if bursty { "price-bursts.svg" } else { "price-independent.svg" };
         image(name, &plane(&large, bursty).draw())?;
@@ -36,6 +53,52 @@ pub(super) fn make(asked: &Asked) -> Result<()> {
             ("provenance", provenance(&large)),
         ],
     )
+}
+
+/// Rates per second, and shares of requests.
+fn figures(results: &[(&str, &Value)]) -> Csv {
+    let mut csv = Csv::new(&[
+        "size",
+        "budget",
+        "control",
+        "default",
+        "frontier",
+        "hidden_rps",
+        "hidden_low",
+        "hidden_high",
+        "errors",
+        "bursty",
+        "success",
+        "price",
+        "price_low",
+        "price_high",
+    ]);
+    let yes = |of: &Value, key: &str| (of[key] == true).to_string();
+    for (size, result) in results {
+        for setting in list(result, "settings") {
+            let [low, high] = interval(setting, "hidden_ci95").map_or([None; 2], |e| e.map(Some));
+            for price in list(setting, "prices") {
+                let ends = interval(price, "price_ci95").map_or([None; 2], |e| e.map(Some));
+                csv.row(&[
+                    (*size).to_owned(),
+                    text(setting, "budget").to_owned(),
+                    text(setting, "control").to_owned(),
+                    yes(setting, "default"),
+                    yes(setting, "frontier"),
+                    figure(number(setting, "hidden_rps")),
+                    figure(low),
+                    figure(high),
+                    figure(number(price, "errors")),
+                    yes(price, "bursty"),
+                    figure(number(price, "success")),
+                    figure(number(price, "price")),
+                    figure(ends[0]),
+                    figure(ends[1]),
+                ]);
+            }
+        }
+    }
+    csv
 }
 
 fn hidden(setting: &Value) -> String {
