@@ -204,9 +204,17 @@ fn legend(map: &Map) -> El {
         )
     };
     let there = STATES.iter().filter(|(state, ..)| map.cells.iter().any(|c| c.state == *state));
-    El::new("ul")
+    let legend = El::new("ul")
         .class("legend")
-        .children(there.map(|(_, class, says)| El::new("li").child(swatch(class)).text(*says)))
+        .children(there.map(|(_, class, says)| El::new("li").child(swatch(class)).text(*says)));
+    if !map.points.iter().any(|p| p.open) {
+        return legend;
+    }
+    let mark = El::new("svg").attr("width", "16").attr("height", "12").attr("aria-hidden", "true");
+    let disc = El::new("circle").attr("cx", "8").attr("cy", "6").attr("r", "2.5").class("disc");
+    let mark = mark.child(El::new("g").class("spot doubt").child(disc));
+    let says = "points that their runs could not decide: chance does";
+    legend.child(El::new("li").child(mark).text(says))
 }
 
 /// The points that were run more than once: those that the boundary rests on.
@@ -278,6 +286,15 @@ mod tests {
         assert!(markup.contains("the file: load 270/s, trigger.for 2s, stays down"));
         assert!(markup.contains("heals in 50\u{a0}% of it"), "{markup}");
         assert!(!markup.contains("could not be told"), "the legend has what is there");
+    }
+
+    #[test]
+    fn the_legend_says_what_the_dots_are_where_there_are_any() {
+        let says = "points that their runs could not decide";
+        let mut map = map();
+        assert!(part(&map).to_markup().contains(says));
+        map.points[0].open = false;
+        assert!(!part(&map).to_markup().contains(says));
     }
 
     #[test]
