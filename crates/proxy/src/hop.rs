@@ -27,6 +27,8 @@ pub mod layer {
     pub const BREAKER: &str = "breaker";
     /// A throttle of the caller's own attempts.
     pub const THROTTLE: &str = "throttle";
+    /// What is written into calls, and not sent: deadlines that are over, ranks that the callee refuses.
+    pub const SEND: &str = "send";
     /// Admission, limit and queue.
     pub const DOOR: &str = "door";
     /// A retry budget: it counts nothing by class, but has readings.

@@ -154,7 +154,8 @@ impl Draft {
                     .with_outlook(gain::outbound(system, call).unwrap_or_default())
                     .with_retry(&retry)
                     .with_gate(layer::BREAKER, &breaker)
-                    .with_gate(layer::THROTTLE, &throttle);
+                    .with_gate(layer::THROTTLE, &throttle)
+                    .with_layer(layer::SEND, send.counters());
                 (hop, Kind::Outbound { retry, breaker, throttle, send }, reads)
             }
         };

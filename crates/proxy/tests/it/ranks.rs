@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use damper_control::Reason;
+use damper_tower::Event;
 use http::{HeaderValue, StatusCode};
 use tokio::sync::Semaphore;
 
@@ -125,6 +127,10 @@ async fn callers_do_not_send_what_the_callee_would_turn_away() {
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(refused.headers.get("x-damper-refused").unwrap(), "shed");
     assert_eq!(backend.requests(), 1, "it was not sent, and not tried again");
+    let counts = proxy.hops().find("front -> db").unwrap().counts();
+    let sent = &counts.iter().find(|(layer, _)| *layer == "send").unwrap().1;
+    let shed = Event::Refused(Reason::Shed);
+    assert_eq!([0, 1].map(|class| sent.of(class, shed)), [0, 1], "of low, and counted");
     assert_eq!(ask("low", "2").await.status, StatusCode::OK);
     assert_eq!(ask("high", "127").await.status, StatusCode::OK);
     // What it said is believed for a second, else whoever is turned away never hears anything else.
