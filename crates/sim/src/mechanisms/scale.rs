@@ -4,12 +4,15 @@
 //! utilisation / target, rounded up, unless the two are within `tolerance` of each other. Instances
 //! that start are idle on the way up, so that nothing is wanted twice while they come; on the way down
 //! they are not asked. What is wanted goes through two windows: no more than the least that was wanted
-//! over `up_after` (none), and no fewer than the most over `down_after` (five minutes). With
+//! over `up_after` (none), and no fewer than the most over `down_after` (five minutes). Over `up_every`
+//! (15 s) there come no more than make `up_times` (two) times as many as there were at its begin, or
+//! `up_by` (four) more, whichever is more. With
 //! `starting: busy` those that start count as being as busy as the others, which is not damped: the
 //! more are under way, the more are wanted.
 
 use std::collections::VecDeque;
 
+use damper_control::Nanos;
 use damper_system::model::{Autoscale, Starting};
 
 use crate::mechanisms::{Due, down};
@@ -22,6 +25,8 @@ pub(crate) struct Scaling {
     area: f64,
     /// When it wanted how many, as far back as a window reaches.
     wanted: VecDeque<(u64, u32)>,
+    /// When how many came, or went (below zero), as far back as `up_every` reaches.
+    changed: VecDeque<(u64, i64)>,
 }
 
 /// Shares are counted in floating point: a tenth may come out a little above one.
@@ -59,6 +64,18 @@ impl Scaling {
         let least = over(scale.down_after.0).max().unwrap_or(wanted);
         self.wanted.push_back((now, wanted));
         present.max(most).min(least)
+    }
+
+    /// How many there may be now at the most, by how fast more may come; never fewer than there are.
+    fn at_most(&mut self, scale: &Autoscale, now: u64, present: u32) -> u32 {
+        if scale.up_every == Nanos::ZERO {
+            return u32::MAX;
+        }
+        self.changed.retain(|(at, _)| at.saturating_add(scale.up_every.0) > now);
+        let since: i64 = self.changed.iter().map(|(_, n)| n).sum();
+        let begin = (i64::from(present) - since).max(0) as f64;
+        let most = (begin * scale.up_times - ROUNDING).ceil().max(begin + f64::from(scale.up_by));
+        present.max(most.min(f64::from(u32::MAX)) as u32)
     }
 }
 
@@ -109,8 +126,13 @@ impl World<'_> {
         };
         fleet.scaling.area = area;
         let target = fleet.scaling.stabilised(&scale, now, present, wanted);
+        let target = target.min(fleet.scaling.at_most(&scale, now, present));
         // The quota is only for those who come.
         let target = target.min(present.saturating_add(scale.at_once.saturating_sub(pending)));
+        let change = i64::from(target) - i64::from(present);
+        if change != 0 {
+            fleet.scaling.changed.push_back((now, change));
+        }
         for _ in present..target {
             self.add_instance(s, scale.provision.0);
         }
@@ -162,12 +184,10 @@ impl World<'_> {
 
 #[cfg(test)]
 mod tests {
-    use damper_control::Nanos;
-
     use super::*;
 
     /// Kubernetes' defaults: --horizontal-pod-autoscaler-tolerance 0.1, a downscale stabilisation of
-    /// five minutes, none for scaling up.
+    /// five minutes, none for scaling up, which doubles or adds four in 15 s.
     fn hpa() -> Autoscale {
         Autoscale {
             min: 1,
@@ -180,6 +200,9 @@ mod tests {
             starting: Starting::Idle,
             up_after: Nanos::ZERO,
             down_after: Nanos::from_secs(300),
+            up_times: 2.0,
+            up_by: 4,
+            up_every: Nanos::from_secs(15),
         }
     }
 
@@ -258,5 +281,24 @@ mod tests {
     fn more_may_come_after_a_window_too() {
         let slow = Autoscale { up_after: Nanos::from_secs(45), ..hpa() };
         assert_eq!(follow(&slow, 4, [8, 9, 7, 8, 8]), [4, 4, 7, 7, 7]);
+    }
+
+    /// Twice as many or four more, counted from what there was when the 15 s began.
+    #[test]
+    fn more_come_as_fast_as_they_may() {
+        let mut scaling = Scaling::default();
+        let mut most = |at: u64, present: u32| scaling.at_most(&hpa(), at * S, present);
+        assert_eq!([1, 3, 4, 5, 40].map(|present| most(0, present)), [5, 7, 8, 10, 80]);
+        // Three came at 10 s, when there were five: until 25 s there may be ten, and then sixteen.
+        scaling.changed.push_back((10 * S, 3));
+        let mut most = |at: u64, present: u32| scaling.at_most(&hpa(), at * S, present);
+        assert_eq!((most(24, 8), most(25, 8)), (10, 16));
+        // Of ten six have gone: ten were there when it began. What is there may stay in any case.
+        scaling.changed.push_back((30 * S, -6));
+        assert_eq!(scaling.at_most(&hpa(), 31 * S, 4), 20);
+        scaling.changed.push_back((32 * S, 90));
+        assert_eq!(scaling.at_most(&hpa(), 33 * S, 94), 94);
+        let free = Autoscale { up_every: Nanos::ZERO, ..hpa() };
+        assert_eq!(scaling.at_most(&free, 33 * S, 4), u32::MAX);
     }
 }

@@ -108,6 +108,12 @@ pub struct Autoscale {
     pub up_after: Nanos,
     /// No fewer stay than the most that was wanted over so long.
     pub down_after: Nanos,
+    /// Over `up_every` so many times as many may be reached, or `up_by` more if that is more.
+    pub up_times: f64,
+    /// See `up_times`.
+    pub up_by: u32,
+    /// See `up_times`.
+    pub up_every: Nanos,
 }
 
 /// How busy instances that start are taken to be, when more are wanted.

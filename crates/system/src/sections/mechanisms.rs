@@ -78,6 +78,9 @@ fn autoscale(reader: &mut Reader<'_>, f: &Fields<'_>, instances: u32) -> Option<
         },
         up_after: reader.duration(&a, "up_after").unwrap_or(Nanos::ZERO),
         down_after: reader.duration(&a, "down_after").unwrap_or(Nanos::from_secs(300)),
+        up_times: reader.number(&a, "up_times").unwrap_or(2.0),
+        up_by: reader.count32(&a, "up_by").unwrap_or(4),
+        up_every: reader.duration(&a, "up_every").unwrap_or(Nanos::from_secs(15)),
     };
     if !(scale.min <= instances && instances <= max) {
         reader.error(

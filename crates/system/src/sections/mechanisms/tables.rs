@@ -84,6 +84,14 @@ pub(crate) static AUTOSCALE: Section = Section {
             "300s",
             "stabilisation on the way down: no fewer stay than the most that was wanted over so long",
         ),
+        optional(
+            "up_times",
+            Kind::Factor { min: 1.0, max: 1e6 },
+            "2",
+            "how fast more may come: so many times as many over `up_every`, or `up_by` more if that is more",
+        ),
+        optional("up_by", FEW, "4", "see `up_times`"),
+        optional("up_every", ANY_TIME, "15s", "see `up_times`; 0s: no bound"),
     ],
 };
 
