@@ -122,7 +122,7 @@ const DOWN: &[&str] = &["> 0", ">= 0", "--"];
 /// Words of failures.
 const FAILURES: &[&str] = &[
     "except", "catch", "err", "Err(", "rescue", "status", "Status", ".ok", "false", "False",
-    "suppress",
+    "suppress", "onFail", "onError",
 ];
 
 /// Whether a file may have a policy in it, or something that a rule of files looks for.

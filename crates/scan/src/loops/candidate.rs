@@ -1,6 +1,7 @@
 //! What may be a retry: loops, functions that call themselves, jumps backward, the same call
 //! twice. And in each, which calls may be the operation.
 
+mod once;
 mod operation;
 mod repeat;
 mod same;
@@ -16,6 +17,7 @@ use crate::tree::{Id, Kind, LoopForm};
 use operation::{derived, may_be_operation, operations};
 use repeat::repeats;
 use same::continues;
+pub(super) use operation::changed_by;
 pub(super) use same::{advances, pages};
 
 /// The form of a repetition.
@@ -95,6 +97,7 @@ pub(super) fn all(file: &File<'_, '_>) -> Vec<Candidate> {
                 out.extend(repeats(file, *body));
             }
             Kind::Call { callee, args, .. } => {
+                out.extend(once::in_a_chain(file, id));
                 if let (Kind::Field { of, name }, [function, rest @ ..]) =
                     (tree.kind(*callee), &args[..])
                     && match *name {
@@ -165,7 +168,9 @@ fn a_loop(file: &File<'_, '_>, id: Id, form: &LoopForm) -> Option<Candidate> {
             Shape::While
         }
         LoopForm::Counted { init, step, .. } => {
-            for part in init.iter().chain(step) {
+            // What the head only begins with is counted by the body, if at all: `i, left := 0, limit`.
+            let parts = if step.is_some() { step } else { init };
+            if let Some(part) = parts {
                 for at in tree.walk(*part) {
                     let target = match tree.kind(at) {
                         Kind::Let { target, .. } | Kind::Assign { target, .. } => *target,
@@ -274,6 +279,10 @@ fn recursions(file: &File<'_, '_>) -> Vec<Candidate> {
                 }
                 _ => false,
             })
+        });
+        groups.retain(|calls| {
+            !inner.iter().all(|own| same::given_otherwise(file, *own, function, calls[0]))
+                || inner.is_empty()
         });
         out.push(Candidate {
             shape: Shape::Recursion,

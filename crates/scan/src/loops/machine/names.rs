@@ -2,9 +2,12 @@
 
 use super::super::value::{Num, Part, Value};
 use super::super::words;
-use super::{Exit, Fate, Flow, Machine, Symbol};
+use super::{Exit, Fate, Flow, Machine, Symbol, seen};
 use crate::language::Language;
 use crate::tree::{Id, Kind, Op};
+
+/// Names of what the time of all attempts is held to.
+const LIMITS_OF_TIME: &[&str] = &["timeout", "ttl", "deadline", "budget", "expiry", "expires"];
 
 impl<'s> Machine<'_, '_, 's> {
     /// A name, a field, an element.
@@ -180,6 +183,8 @@ impl<'s> Machine<'_, '_, 's> {
                 let witness = match usual {
                     Some(usual) => usual.low,
                     None if is(&["cap", "max", "limit", "maximum"]) && is(words::WAITS) => 1e7,
+                    // What all waits together are held to lasts longer than one of them.
+                    None if is(LIMITS_OF_TIME) && !is(&["retry", "wait", "delay", "sleep"]) => 64.0,
                     None if is(words::WAITS) => 8.0,
                     None => 4.0,
                 };
@@ -299,6 +304,11 @@ impl<'s> Machine<'_, '_, 's> {
                 Value::Outcome(part, fail) => {
                     self.slot(name, *part, *fail, all.len() > 1 && at + 1 == all.len())
                 }
+                // `busy, ok := err.(*Busy)` where there is no error.
+                Value::Null if self.file.language == Language::Go => match words::any(name, &["ok"]) {
+                    true => Value::Bool(false),
+                    false => Value::Null,
+                },
                 _ => Value::Unknown,
             };
             self.set(*one, part)?;
@@ -312,6 +322,11 @@ impl<'s> Machine<'_, '_, 's> {
         let is = |list: &[&str]| all.iter().any(|word| list.contains(&&**word));
         let go = self.file.language == Language::Go;
         let named = is(&["err", "error", "errs", "errors", "exception"]) || name.starts_with("err");
+        // `again, err := f()`: whether another attempt makes sense.
+        if matches!(part, Part::Whole | Part::Field) && words::asks_for_another(name) {
+            self.notice(seen::FLAG);
+            return Value::Outcome(Part::Doubt, fail);
+        }
         if named && part == Part::Field {
             // The error of something else that was done with the result.
             return Value::Unknown;

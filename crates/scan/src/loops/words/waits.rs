@@ -38,6 +38,8 @@ pub(in crate::loops) fn sleep(language: Language, path: &[&str], last: &str) -> 
         (L::CSharp, "sleep") if receiver == "Thread" => Sleep::Millis,
         (L::Java, "parknanos") => Sleep::Nanos,
         (L::Rust, "sleep" | "sleep_until" | "delay_for") => Sleep::Millis,
+        (L::Rust, "tick") if any(receiver, &["interval", "ticker", "timer", "tick"]) => Sleep::Named,
+        (L::CSharp, "waitfornexttickasync") => Sleep::Named,
         (_, "sleep" | "sleepms" | "msleep" | "nap" | "snooze") => Sleep::Named,
         (
             L::JavaScript | L::TypeScript | L::Tsx,
