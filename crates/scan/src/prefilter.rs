@@ -6,6 +6,7 @@
 //! call twice near a failure.
 
 mod again;
+mod chain;
 mod twice;
 
 use std::collections::BTreeSet;
@@ -129,7 +130,7 @@ const FAILURES: &[&str] = &[
 #[must_use]
 pub fn worth(language: Language, text: &str) -> bool {
     let library = || library::Seek::of(language).is_some_and(|seek| seek.in_text(text));
-    speaks(text) || library() || loops(text) || twice::twice(language, text)
+    speaks(text) || library() || loops(text) || chain::again(text) || twice::twice(language, text)
 }
 
 /// Whether a word of retries is in a text, and not only in a longer one: `retrieve`, `entries`; or

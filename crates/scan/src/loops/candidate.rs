@@ -14,10 +14,10 @@ use super::words;
 use crate::language::Language;
 use crate::tree::{Id, Kind, LoopForm};
 
+pub(super) use operation::changed_by;
 use operation::{derived, may_be_operation, operations};
 use repeat::repeats;
 use same::continues;
-pub(super) use operation::changed_by;
 pub(super) use same::{advances, pages};
 
 /// The form of a repetition.
@@ -324,6 +324,12 @@ fn of_another(file: &File<'_, '_>, callee: Id) -> bool {
                 matches!(owner, "this" | "self" | "cls")
                     || file.language == Language::Go && owner.len() <= 2
             }),
+            // Where `this` need not be written, a name is a part of it: `bootstrap.connect()`.
+            Kind::Name(owner) => {
+                matches!(file.language, Language::Java | Language::Kotlin | Language::CSharp)
+                    && owner.starts_with(char::is_lowercase)
+                    && !matches!(*owner, "this" | "super" | "base")
+            }
             _ => false,
         },
         _ => false,

@@ -36,10 +36,8 @@ const JVM: &[Asked] = &[
     asked("Retryer", "continueOrPropagate", ""),
     asked("RetryPolicy", "retry", "VolleyError"),
 ];
-const CSHARP: &[Asked] = &[
-    asked("IRetryPolicy", "NextRetryDelay", ""),
-    asked("IRetryPolicy", "ShouldRetry", ""),
-];
+const CSHARP: &[Asked] =
+    &[asked("IRetryPolicy", "NextRetryDelay", ""), asked("IRetryPolicy", "ShouldRetry", "")];
 
 /// The policies of a file.
 pub(super) fn find(file: &File<'_, '_>) -> Vec<Finding> {

@@ -357,7 +357,8 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             Kind::List(all) => {
                 let mut values = Vec::with_capacity(all.len().min(64));
                 for one in all.iter().take(256) {
-                    values.push(self.eval(*one)?);
+                    let value = self.eval(*one)?;
+                    values.push(self.counted_down(*one, value));
                 }
                 Ok(Value::List(values.into()))
             }

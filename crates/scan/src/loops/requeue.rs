@@ -237,7 +237,8 @@ fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
         }
         let failed = words::has(tree.source(counter.function), FAILED);
         let back = |within: Id, failed: bool| {
-            put_back(file, within).or_else(|| later::done_again(file, within, &counter.path, failed))
+            put_back(file, within)
+                .or_else(|| later::done_again(file, within, &counter.path, failed))
         };
         let allowed_if = match (back(*then, failed), otherwise.and_then(|it| back(it, failed))) {
             (Some(back), _) => (true, back),

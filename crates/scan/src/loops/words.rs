@@ -11,7 +11,7 @@ mod waits;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-pub(super) use waits::{Sleep, schedules, sleep, timer, waits_by_its_arguments};
+pub(super) use waits::{Sleep, names_waits, schedules, sleep, timer, waits_by_its_arguments};
 
 pub(super) use outside::{
     asks_a_person, is_mistake, is_outside_error, is_prompt, leaves_the_process, only_makes,
@@ -147,35 +147,36 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
             return lower == "map" || lower == "filter" || lower == "is" || lower == "new";
         }
         if FAR.contains(&lower.as_str()) {
-            return !closes::is_of_files(receiver) && !has(
-                receiver,
-                &[
-                    "repo",
-                    "client",
-                    "api",
-                    "service",
-                    "db",
-                    "store",
-                    "http",
-                    "session",
-                    "conn",
-                    "remote",
-                    "cache",
-                    "api",
-                    "queue",
-                    "redis",
-                    "backend",
-                    "dao",
-                    "table",
-                    "producer",
-                    "server",
-                    "mutex_client",
-                    "resolver",
-                    "dns",
-                    "bucket",
-                    "storage",
-                ],
-            );
+            return !closes::is_of_files(receiver)
+                && !has(
+                    receiver,
+                    &[
+                        "repo",
+                        "client",
+                        "api",
+                        "service",
+                        "db",
+                        "store",
+                        "http",
+                        "session",
+                        "conn",
+                        "remote",
+                        "cache",
+                        "api",
+                        "queue",
+                        "redis",
+                        "backend",
+                        "dao",
+                        "table",
+                        "producer",
+                        "server",
+                        "mutex_client",
+                        "resolver",
+                        "dns",
+                        "bucket",
+                        "storage",
+                    ],
+                );
         }
     }
     if transforms(last) || closes::closes(last) || last.ends_with('?') {

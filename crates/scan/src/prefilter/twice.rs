@@ -62,9 +62,6 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
                 return true;
             }
         }
-        if in_a_chain(line) {
-            return true;
-        }
         // Of an arm what it does: `Err(_) => f(),`.
         let arm = line.split_once("=> ").filter(|_| language == Language::Rust);
         let line = arm.map_or(line, |(_, does)| does);
@@ -73,7 +70,8 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
             let head = &line[..line.len() - start - call.len()];
             let matched = arm.is_some() || head.trim_end().ends_with("match");
             let kept = keeps(head, before) || matched || call.starts_with('.');
-            let open = line.trim_end().ends_with(['(', ',']);
+            let end = line.trim_end();
+            let open = end.ends_with('(') || end.ends_with(',') && arm.is_none();
             let more = lines.peek().filter(|_| open).map_or("", |next| next.trim());
             let again = last.iter().any(|one| {
                 one.call == call
@@ -93,23 +91,6 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
         before = line;
     }
     false
-}
-
-/// What is done where there is no result: the same again stands behind it in the same line.
-const INSTEAD: [&str; 6] =
-    [".or_else(", ".getOrElse", ".recover", ".exceptionally", ".catch(", ".onErrorResume"];
-
-/// Whether a line has the same call before and behind such a word.
-fn in_a_chain(line: &str) -> bool {
-    let Some((before, after)) = INSTEAD.iter().find_map(|word| line.split_once(word)) else {
-        return false;
-    };
-    let Some(close) = before.rfind(')') else { return false };
-    let call = &before[..=close];
-    let Some(open) = call.find('(') else { return false };
-    let name = call[..open].trim_end_matches(|c: char| c.is_alphanumeric() || "._:$>?-".contains(c));
-    let call = call.get(name.len()..).unwrap_or_default();
-    call.len() >= SHORTEST && after.contains(call)
 }
 
 /// Whether anything but a call's name may say that it leaves the process, or that it is made again
@@ -183,13 +164,12 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_in_a_chain_or_an_arm() {
-        assert!(in_a_chain("  conn.execute(sql).or_else(|_| conn.execute(sql))"));
-        assert!(in_a_chain("  runCatching { api.load(id) }.getOrElse { api.load(id) }"));
-        assert!(!in_a_chain("  conn.execute(sql).or_else(|_| other.execute(sql))"));
+    fn the_same_call_in_an_arm() {
         let rust = |text: &str| twice(Language::Rust, text);
         let arms = |call: &str| {
-            format!("match client.fetch(url).await {{\n  Ok(r) => Ok(r),\n  Err(_) => {call},\n}}\n")
+            format!(
+                "match client.fetch(url).await {{\n  Ok(r) => Ok(r),\n  Err(_) => {call},\n}}\n"
+            )
         };
         assert!(rust(&arms("client.fetch(url).await")));
         assert!(!rust(&arms("mirror.fetch(url).await")));

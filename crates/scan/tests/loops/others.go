@@ -197,3 +197,14 @@ func sendAll(c *Client, retryable []Item) {
 		}
 	}
 }
+
+// Whether there is more to do, and not whether it failed.
+func untilNothingIsLeft(c *Client) {
+	for {
+		shouldContinue := c.Sync()
+		if !shouldContinue {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}

@@ -395,7 +395,7 @@ func byItsConstant(c *Client, m Mail) error {
 }
 
 // The time that is left is counted down by each wait.
-// expect time-left: retry attempts=dynamic delay=dynamic
+// expect time-left: retry attempts=dynamic
 func timeLeft(c *Client, timeout, interval time.Duration) error {
 	for left := timeout; left > 0; {
 		if err := c.Publish(); err == nil {
@@ -469,7 +469,7 @@ func eachTick(c *Client) error {
 }
 
 // A timer does it again as long as the count of the item allows it.
-// expect by-a-timer: retry attempts=dynamic expression=w.most delay=dynamic
+// expect by-a-timer: retry attempts=dynamic expression=w.most delay=constant
 func (p *Pool) refused(m *Msg, id string) {
 	w := p.waiting(id)
 	if m.Status == "nobody" {

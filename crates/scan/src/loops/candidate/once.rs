@@ -4,10 +4,10 @@
 use super::operation::may_be_operation;
 use super::{Candidate, Shape, statement};
 use crate::loops::file::File;
-use crate::tree::{Id, Kind};
+use crate::tree::{Id, Kind, Op};
 
 /// Methods of a result that are given what to do where there is none.
-const INSTEAD: &[&str] = &[
+pub(super) const INSTEAD: &[&str] = &[
     "or_else",
     "unwrap_or_else",
     "getOrElse",
@@ -34,8 +34,10 @@ pub(super) fn in_a_chain(file: &File<'_, '_>, id: Id) -> Option<Candidate> {
     if !INSTEAD.contains(name) {
         return None;
     }
-    let instead =
-        args.iter().map(|arg| arg.value).find(|arg| matches!(tree.kind(*arg), Kind::Function { .. }))?;
+    let instead = args
+        .iter()
+        .map(|arg| arg.value)
+        .find(|arg| matches!(tree.kind(*arg), Kind::Function { .. }))?;
     let may = |call: &Id| match tree.kind(*call) {
         Kind::Call { callee, new, .. } => may_be_operation(file, *call, *callee, *new),
         _ => false,
@@ -75,7 +77,7 @@ pub(super) fn answers_failure(file: &File<'_, '_>, first: Id, second: Id) -> Opt
                 let arm = arms.iter().find(|arm| arm.body == inner)?;
                 return arm.patterns.iter().any(failed).then_some(arm.body);
             }
-            Kind::If { test, then, otherwise } if file.within(first, *test) => {
+            Kind::If { test, then, otherwise } if is_asked(file, first, *test) => {
                 return (*then == inner || *otherwise == Some(inner)).then_some(inner);
             }
             Kind::Function { .. } => return None,
@@ -84,6 +86,38 @@ pub(super) fn answers_failure(file: &File<'_, '_>, first: Id, second: Id) -> Opt
         inner = up;
     }
     None
+}
+
+/// Whether a condition asks whether a call went well, and not for some part of what it gave:
+/// `!f()`, `f().is_err()`, `f() == null`.
+fn is_asked(file: &File<'_, '_>, call: Id, test: Id) -> bool {
+    let tree = file.tree;
+    let mut inner = call;
+    if call == test {
+        return true;
+    }
+    for up in tree.ancestors(call) {
+        let asks = match tree.kind(up) {
+            Kind::Await(_) | Kind::Propagate(_) | Kind::Unary { op: Op::Not, .. } => true,
+            Kind::Binary { op: Op::And | Op::Matches, .. } => true,
+            Kind::Binary { op: Op::Equal | Op::NotEqual, right, .. } => {
+                matches!(tree.kind(*right), Kind::Null | Kind::Bool(_))
+            }
+            Kind::Field { name, .. } => {
+                matches!(*name, "is_err" | "is_ok" | "is_none" | "isFailure")
+            }
+            Kind::Call { callee, .. } => *callee == inner,
+            _ => false,
+        };
+        if !asks {
+            return false;
+        }
+        if up == test {
+            return true;
+        }
+        inner = up;
+    }
+    false
 }
 
 /// Whether that is the first thing that is done about it.

@@ -129,7 +129,10 @@ fn taken<'s>(file: &File<'_, 's>, at: Id) -> Vec<&'s str> {
     }
     let Kind::Call { args, .. } = tree.kind(*right) else { return Vec::new() };
     let names = args.iter().flat_map(|arg| tree.walk(arg.value));
-    names.filter_map(|at| tree.last_name(at)).filter(|name| !words::any(name, &["err", "e"])).collect()
+    names
+        .filter_map(|at| tree.last_name(at))
+        .filter(|name| !words::any(name, &["err", "e"]))
+        .collect()
 }
 
 /// Whether a call stands in a loop inside of this one, whose rounds are others. Where it fails out
@@ -534,7 +537,7 @@ pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: b
                 | "and_then"
                 | "ContinueWith"
                 | "addListener"
-        );
+        ) || super::once::INSTEAD.contains(&name);
         return chain || words::is_pure(&[], name);
     }
     // What only makes an argument of a call: `send(build(x))` may be both.

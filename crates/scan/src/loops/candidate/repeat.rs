@@ -130,8 +130,8 @@ fn pair(
         return None;
     }
     let equal = calls.iter().all(|call| file.squeezed(*call) == file.squeezed(calls[0]));
-    let again = said_between(file, &calls) || exact
-            && (at_once(file, calls[0], calls[1]) || once::at_once(file, calls[0], calls[1]));
+    let again = said_between(file, &calls)
+        || exact && (at_once(file, calls[0], calls[1]) || once::at_once(file, calls[0], calls[1]));
     if exact != equal || !again {
         return None;
     }

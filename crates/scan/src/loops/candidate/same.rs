@@ -50,9 +50,10 @@ pub(super) fn given_otherwise(file: &File<'_, '_>, own: Id, function: Id, op: Id
                 says(one.value, param.name)
                     || match tree.kind(one.value) {
                         // What is made of it before: `body := render(limit)`.
-                        Kind::Name(made) => file.assigned(made).iter().any(|at| {
-                            file.within(*at, *body) && says(*at, param.name)
-                        }),
+                        Kind::Name(made) => file
+                            .assigned(made)
+                            .iter()
+                            .any(|at| file.within(*at, *body) && says(*at, param.name)),
                         _ => false,
                     }
             })

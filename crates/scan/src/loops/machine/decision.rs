@@ -50,12 +50,13 @@ impl<'s> Machine<'_, '_, 's> {
         otherwise: Option<Id>,
     ) -> Result<Option<Value>, Exit<'s>> {
         let tree = self.tree;
-        let plain = |id: Id| {
-            matches!(tree.kind(id), Kind::Number(_) | Kind::Name(_) | Kind::Field { .. })
-        };
+        let plain =
+            |id: Id| matches!(tree.kind(id), Kind::Number(_) | Kind::Name(_) | Kind::Field { .. });
         let compared = tree.parent(id).is_some_and(|up| {
-            matches!(tree.kind(up), Kind::Binary {
-                op: Op::Less | Op::AtMost | Op::Greater | Op::AtLeast, .. })
+            matches!(
+                tree.kind(up),
+                Kind::Binary { op: Op::Less | Op::AtMost | Op::Greater | Op::AtLeast, .. }
+            )
         });
         let Some(otherwise) = otherwise.filter(|other| plain(*other)) else { return Ok(None) };
         if !compared || !plain(then) || !matches!(truth, Truth::Maybe(_)) {

@@ -287,11 +287,7 @@ impl<'s> Machine<'_, '_, 's> {
                     return Ok((0..count).map(|at| Value::number(at as f64)).collect());
                 }
                 // Waits, or limits of time, of which each attempt gets one, are no data.
-                let waits = tree.last_name(head).is_some_and(|name| {
-                    words::any(name, words::WAITS)
-                        || words::any(name, &["delays", "timeouts", "backoffs", "waits", "intervals"])
-                        || words::about_retry(name)
-                });
+                let waits = tree.last_name(head).is_some_and(words::names_waits);
                 self.trace.collection |= subject && !waits;
                 if !subject {
                     return Ok(vec![Value::Unknown; UNKNOWN_ELEMENTS as usize]);
@@ -506,6 +502,8 @@ impl<'s> Machine<'_, '_, 's> {
                 {
                     let inner = match value {
                         _ if is_retry_after(name) => self.server_value(at),
+                        // What advice says of another attempt is not what failed.
+                        Value::Outcome(Part::Doubt, true) => Value::Unknown,
                         Value::Outcome(_, true) => Value::Outcome(Part::Error, true),
                         Value::Outcome(_, false) => Value::Outcome(Part::Field, false),
                         Value::Num(num) if num.server => value.clone(),

@@ -305,10 +305,12 @@ impl<'s> Machine<'_, '_, 's> {
                     self.slot(name, *part, *fail, all.len() > 1 && at + 1 == all.len())
                 }
                 // `busy, ok := err.(*Busy)` where there is no error.
-                Value::Null if self.file.language == Language::Go => match words::any(name, &["ok"]) {
-                    true => Value::Bool(false),
-                    false => Value::Null,
-                },
+                Value::Null if self.file.language == Language::Go => {
+                    match words::any(name, &["ok"]) {
+                        true => Value::Bool(false),
+                        false => Value::Null,
+                    }
+                }
                 _ => Value::Unknown,
             };
             self.set(*one, part)?;
@@ -323,7 +325,7 @@ impl<'s> Machine<'_, '_, 's> {
         let go = self.file.language == Language::Go;
         let named = is(&["err", "error", "errs", "errors", "exception"]) || name.starts_with("err");
         // `again, err := f()`: whether another attempt makes sense.
-        if matches!(part, Part::Whole | Part::Field) && words::asks_for_another(name) {
+        if matches!(part, Part::Whole | Part::Field) && self.asks_for_another(name) {
             self.notice(seen::FLAG);
             return Value::Outcome(Part::Doubt, fail);
         }
@@ -357,6 +359,17 @@ impl<'s> Machine<'_, '_, 's> {
             return if fails { Value::Outcome(Part::Error, true) } else { Value::Null };
         }
         Value::Outcome(part, fail)
+    }
+
+    /// Whether a name says that another attempt makes sense. What goes on is more often a walk, so
+    /// that the function has to speak of attempts then.
+    fn asks_for_another(&self, name: &str) -> bool {
+        let goes_on = words::any(name, &["continue", "cont"]);
+        let says_so = || {
+            let function = self.tree.function_of(self.plan.entry).or(self.plan.recursive);
+            function.is_some_and(|function| words::about_retry(self.tree.source(function)))
+        };
+        words::asks_for_another(name) && (!goes_on || says_so())
     }
 
     pub(super) fn assign_name(&mut self, name: &'s str, value: Value) {
@@ -432,8 +445,29 @@ impl<'s> Machine<'_, '_, 's> {
             );
         Ok(match found {
             Value::Outcome(Part::Whole, fail) if other => Value::Outcome(Part::Field, fail),
-            found => found,
+            // Nothing is of no type: `busy, ok := err.(*Busy)`.
+            Value::Unknown if other && self.is_nothing(value) => Value::Null,
+            found => self.counted_down(value, found),
         })
+    }
+
+    /// `left := timeout`: a limit of which nothing is known is a number that is counted down.
+    pub(super) fn counted_down(&mut self, id: Id, value: Value) -> Value {
+        let limit = self.tree.last_name(id).is_some_and(|name| words::any(name, LIMITS_OF_TIME));
+        if value != Value::Unknown || !limit {
+            return value;
+        }
+        self.as_number(id, &value).map_or(value, Value::Num)
+    }
+
+    /// Whether the name that a type is asked of holds nothing.
+    fn is_nothing(&self, value: Id) -> bool {
+        match self.tree.kind(value) {
+            Kind::Other(all) => {
+                all.first().is_some_and(|first| self.current(*first) == Some(Value::Null))
+            }
+            _ => false,
+        }
     }
 
     /// A result that is kept under a name that says which part of it it is.

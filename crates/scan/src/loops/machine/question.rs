@@ -121,6 +121,8 @@ impl<'s> Machine<'_, '_, 's> {
         };
         match words::about(text) {
             words::About::Flag => Truth::Yes,
+            // What has come to its end went well.
+            _ if words::any(text, &["eof", "end"]) => Truth::Maybe(true),
             words::About::Doubt | words::About::BadFlag | words::About::Error => Truth::No,
             _ => Truth::Maybe(true),
         }
@@ -205,6 +207,10 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(Truth::Maybe(false));
         }
         if !(one || counts(self, left) || counts(self, right)) {
+            return Ok(Truth::Maybe(false));
+        }
+        // A getter and a limit of which nothing is known: nobody can tell which is more.
+        if order && !one && matches!(self.tree.kind(left), Kind::Call { .. }) {
             return Ok(Truth::Maybe(false));
         }
         let (Some(a), Some(b)) = (self.as_number(left, &a), self.as_number(right, &b)) else {

@@ -8,13 +8,36 @@ use crate::tree::{Id, Kind};
 
 /// Words of calls that only tell somebody of the item.
 const TELLS: &[&str] = &[
-    "fail", "failed", "failure", "error", "log", "report", "complete", "completed", "finish",
-    "finished", "reject", "rejected", "dead", "drop", "notify", "record", "on", "handle", "remove",
-    "delete", "close",
+    "fail",
+    "failed",
+    "failure",
+    "error",
+    "log",
+    "report",
+    "complete",
+    "completed",
+    "finish",
+    "finished",
+    "reject",
+    "rejected",
+    "dead",
+    "drop",
+    "notify",
+    "record",
+    "on",
+    "handle",
+    "remove",
+    "delete",
+    "close",
 ];
 
 /// Where the item that a counter belongs to (`item.tries`) is done again.
-pub(super) fn done_again(file: &File<'_, '_>, within: Id, counter: &str, failed: bool) -> Option<Back> {
+pub(super) fn done_again(
+    file: &File<'_, '_>,
+    within: Id,
+    counter: &str,
+    failed: bool,
+) -> Option<Back> {
     let tree = file.tree;
     let item = counter.split(['.', '-', '?', '[']).next().filter(|item| *item != counter)?;
     let given = |call: Id| match tree.kind(call) {

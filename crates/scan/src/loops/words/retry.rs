@@ -66,8 +66,26 @@ const ASIDE: &[&str] = &[
 ];
 /// Words that make the opposite of it, or something else.
 const NO_MORE: &[&str] = &[
-    "no", "not", "dont", "never", "stop", "exhausted", "exceeded", "max", "limit", "failed", "done",
-    "count", "counter", "without", "non", "cannot", "policy", "delay", "interval", "strategy",
+    "no",
+    "not",
+    "dont",
+    "never",
+    "stop",
+    "exhausted",
+    "exceeded",
+    "max",
+    "limit",
+    "failed",
+    "done",
+    "count",
+    "counter",
+    "without",
+    "non",
+    "cannot",
+    "policy",
+    "delay",
+    "interval",
+    "strategy",
 ];
 
 /// Whether a name of a variable says that another attempt makes sense: `retry`, `shouldContinue`.
