@@ -7,9 +7,11 @@
 //! run is what tells a retry from consuming, from going through a batch, and from connecting again
 //! and again.
 
+mod callbacks;
 mod candidate;
 mod describe;
 mod file;
+mod hook;
 mod interceptor;
 mod judge;
 mod limits;
@@ -123,7 +125,8 @@ pub fn find_with<'t, 's>(
         })
         .map(|(_, _, finding)| finding)
         .collect();
-    for one in requeue::find(&file).into_iter().chain(interceptor::find(&file)) {
+    let elsewhere = requeue::find(&file).into_iter().chain(interceptor::find(&file));
+    for one in elsewhere.chain(hook::find(&file)) {
         let known = |known: &Finding| {
             known.policy.line <= one.policy.end_line && one.policy.line <= known.policy.end_line
         };

@@ -65,7 +65,15 @@ thread_local! {
 /// The tree of a text; `None` if it cannot be parsed within bounds.
 #[must_use]
 pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
-    let syntax = parse(language, text, None)?;
+    let mut syntax = parse(language, text, &[])?;
+    if language == Language::CSharp
+        && syntax.root_node().has_error()
+        && let parts @ [_, ..] = &csharp::condition::first_branches(text)[..]
+        && let Some(other) = parse(language, text, parts)
+        && !other.root_node().has_error()
+    {
+        syntax = other;
+    }
     let root = syntax.root_node();
     let mut builder = Builder::new(text);
     let id = match language {
@@ -84,17 +92,20 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
     Some(builder.finish(id, root.has_error()))
 }
 
-/// The syntax of a text, or of a part of it as if nothing else were there.
+/// The syntax of a text, or of parts of it as if nothing else were there.
 fn parse(
     language: Language,
     text: &str,
-    part: Option<tree_sitter::Range>,
+    parts: &[tree_sitter::Range],
 ) -> Option<tree_sitter::Tree> {
     PARSER.with_borrow_mut(|parser| {
         parser.set_language(&language.grammar()).ok()?;
         // Without a range the whole text is meant.
-        parser.set_included_ranges(part.as_slice()).ok()?;
-        let length = part.map_or(text.len(), |part| part.end_byte - part.start_byte);
+        parser.set_included_ranges(parts).ok()?;
+        let length = match parts {
+            [] => text.len(),
+            parts => parts.iter().map(|part| part.end_byte - part.start_byte).sum(),
+        };
         let mut calls = 0_usize;
         let most = 4096 + length.saturating_mul(STEPS_PER_BYTE) / 100;
         let mut progress = |_: &tree_sitter::ParseState| {

@@ -6,6 +6,7 @@
 //! call twice near a failure.
 
 mod again;
+mod chain;
 mod twice;
 
 use std::collections::BTreeSet;
@@ -122,14 +123,14 @@ const DOWN: &[&str] = &["> 0", ">= 0", "--"];
 /// Words of failures.
 const FAILURES: &[&str] = &[
     "except", "catch", "err", "Err(", "rescue", "status", "Status", ".ok", "false", "False",
-    "suppress",
+    "suppress", "onFail", "onError",
 ];
 
 /// Whether a file may have a policy in it, or something that a rule of files looks for.
 #[must_use]
 pub fn worth(language: Language, text: &str) -> bool {
     let library = || library::Seek::of(language).is_some_and(|seek| seek.in_text(text));
-    speaks(text) || library() || loops(text) || twice::twice(language, text)
+    speaks(text) || library() || loops(text) || chain::again(text) || twice::twice(language, text)
 }
 
 /// Whether a word of retries is in a text, and not only in a longer one: `retrieve`, `entries`; or

@@ -1,6 +1,7 @@
 //! What may be a retry: loops, functions that call themselves, jumps backward, the same call
 //! twice. And in each, which calls may be the operation.
 
+mod once;
 mod operation;
 mod repeat;
 mod same;
@@ -13,6 +14,7 @@ use super::words;
 use crate::language::Language;
 use crate::tree::{Id, Kind, LoopForm};
 
+pub(super) use operation::changed_by;
 use operation::{derived, may_be_operation, operations};
 use repeat::repeats;
 use same::continues;
@@ -95,6 +97,7 @@ pub(super) fn all(file: &File<'_, '_>) -> Vec<Candidate> {
                 out.extend(repeats(file, *body));
             }
             Kind::Call { callee, args, .. } => {
+                out.extend(once::in_a_chain(file, id));
                 if let (Kind::Field { of, name }, [function, rest @ ..]) =
                     (tree.kind(*callee), &args[..])
                     && match *name {
@@ -165,7 +168,9 @@ fn a_loop(file: &File<'_, '_>, id: Id, form: &LoopForm) -> Option<Candidate> {
             Shape::While
         }
         LoopForm::Counted { init, step, .. } => {
-            for part in init.iter().chain(step) {
+            // What the head only begins with is counted by the body, if at all: `i, left := 0, limit`.
+            let parts = if step.is_some() { step } else { init };
+            if let Some(part) = parts {
                 for at in tree.walk(*part) {
                     let target = match tree.kind(at) {
                         Kind::Let { target, .. } | Kind::Assign { target, .. } => *target,
@@ -275,6 +280,10 @@ fn recursions(file: &File<'_, '_>) -> Vec<Candidate> {
                 _ => false,
             })
         });
+        groups.retain(|calls| {
+            !inner.iter().all(|own| same::given_otherwise(file, *own, function, calls[0]))
+                || inner.is_empty()
+        });
         out.push(Candidate {
             shape: Shape::Recursion,
             entry: function,
@@ -315,6 +324,12 @@ fn of_another(file: &File<'_, '_>, callee: Id) -> bool {
                 matches!(owner, "this" | "self" | "cls")
                     || file.language == Language::Go && owner.len() <= 2
             }),
+            // Where `this` need not be written, a name is a part of it: `bootstrap.connect()`.
+            Kind::Name(owner) => {
+                matches!(file.language, Language::Java | Language::Kotlin | Language::CSharp)
+                    && owner.starts_with(char::is_lowercase)
+                    && !matches!(*owner, "this" | "super" | "base")
+            }
             _ => false,
         },
         _ => false,

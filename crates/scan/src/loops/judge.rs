@@ -409,7 +409,7 @@ fn kind_of(
         return None;
     }
     // What waits for something to end, or for a part of it, does not do it again.
-    if words::is_waiting(&context.call) && !context.named() {
+    if (words::is_waiting(&context.call) || context.joins) && !context.named() {
         return None;
     }
     if !leaves {

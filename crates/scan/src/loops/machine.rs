@@ -12,6 +12,7 @@ mod channel;
 mod decision;
 mod expression;
 mod flow;
+mod handed;
 mod later;
 mod names;
 mod question;
@@ -25,7 +26,7 @@ use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::file::File;
 use super::value::{Num, Part, Value};
-use crate::tree::{Id, Kind, Tree};
+use crate::tree::{Id, Kind, Op, Tree};
 
 /// More calls than this are taken for endless.
 pub(super) const ENDLESS: u32 = 1000;
@@ -239,7 +240,7 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
         if let Some(function) = self.plan.recursive {
             let args = match self.plan.arguments {
                 Some(call) => self.arguments_of(call)?,
-                None => Vec::new(),
+                None => self.counters_at_first(function),
             };
             return self.invoke(function, args, 0);
         }
@@ -285,6 +286,37 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
         end
     }
 
+    /// Where nobody says what a function that calls itself is first given: what it counts up
+    /// begins at 0, or at the number that those who call it agree on.
+    fn counters_at_first(&self, function: Id) -> Vec<(Option<&'s str>, Value)> {
+        let tree = self.tree;
+        let Kind::Function { params, .. } = tree.kind(function) else { return Vec::new() };
+        let Some(name) = self.file.function_name(function) else { return Vec::new() };
+        let (mut inner, mut outer) = (Vec::new(), Vec::new());
+        for call in self.file.calls(name) {
+            let Kind::Call { args, .. } = tree.kind(*call) else { continue };
+            if self.file.within(*call, function) { inner.push(args) } else { outer.push(args) }
+        }
+        let counted = params.iter().enumerate().filter(|(at, param)| {
+            param.default.is_none()
+                && inner.iter().any(|args| {
+                    args.get(*at).is_some_and(|arg| is_one_more(tree, arg.value, param.name))
+                })
+        });
+        counted
+            .map(|(at, param)| {
+                let first = outer.iter().filter_map(|args| match tree.kind(args.get(at)?.value) {
+                    Kind::Number(number) => Some(*number),
+                    _ => None,
+                });
+                let first = first.fold(None, |least: Option<f64>, number| {
+                    Some(least.map_or(number, |least| least.min(number)))
+                });
+                (Some(param.name), Value::number(first.unwrap_or(0.0)))
+            })
+            .collect()
+    }
+
     /// Runs a node and gives its value.
     fn eval(&mut self, id: Id) -> Flow<'s> {
         self.steps += 1;
@@ -325,7 +357,8 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             Kind::List(all) => {
                 let mut values = Vec::with_capacity(all.len().min(64));
                 for one in all.iter().take(256) {
-                    values.push(self.eval(*one)?);
+                    let value = self.eval(*one)?;
+                    values.push(self.counted_down(*one, value));
                 }
                 Ok(Value::List(values.into()))
             }
@@ -425,5 +458,17 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             Some(id) => self.eval(id),
             None => Ok(Value::Null),
         }
+    }
+}
+
+/// Whether an expression is one more than a name: `n + 1`, `++n`.
+fn is_one_more(tree: &Tree<'_>, id: Id, name: &str) -> bool {
+    let is_name = |id: Id| matches!(tree.kind(id), Kind::Name(known) if *known == name);
+    match tree.kind(id) {
+        Kind::Binary { op: Op::Add, left, right } => {
+            is_name(*left) && matches!(tree.kind(*right), Kind::Number(_))
+        }
+        Kind::Step { of, by: 1, .. } => is_name(*of),
+        _ => false,
     }
 }

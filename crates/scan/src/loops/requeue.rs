@@ -7,6 +7,7 @@
 
 mod failed;
 mod handler;
+mod later;
 
 use super::file::File;
 use super::words;
@@ -234,8 +235,12 @@ fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
         if counter.handed {
             return handed_on(file, counter, (at, *test, *then, *otherwise), (limit, op));
         }
-        let allowed_if = match (put_back(file, *then), otherwise.and_then(|it| put_back(file, it)))
-        {
+        let failed = words::has(tree.source(counter.function), FAILED);
+        let back = |within: Id, failed: bool| {
+            put_back(file, within)
+                .or_else(|| later::done_again(file, within, &counter.path, failed))
+        };
+        let allowed_if = match (back(*then, failed), otherwise.and_then(|it| back(it, failed))) {
             (Some(back), _) => (true, back),
             (None, Some(back)) => (false, back),
             // `if count > 5 { return }`, and after it.
@@ -245,10 +250,11 @@ fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
                     _ => return None,
                 };
                 let rest = all.iter().skip_while(|id| **id != at).skip(1);
-                (false, rest.filter_map(|id| put_back(file, *id)).next()?)
+                (false, rest.filter_map(|id| back(*id, false)).next()?)
             }
         };
-        let first = tree.span(counter.at).start < tree.span(*test).start;
+        let first = tree.span(counter.at).start < tree.span(*test).start
+            || matches!(tree.kind(counter.at), Kind::Step { before: true, .. });
         let attempts = counted(file, limit, op, (allowed_if.0, first))?;
         Some(finding(file, counter, at, attempts, &allowed_if.1))
     })
@@ -337,10 +343,15 @@ pub(super) fn limit(file: &File<'_, '_>, test: Id, path: &str) -> Option<(Id, Op
             Op::AtLeast => Op::AtMost,
             _ => return None,
         };
-        if file.squeezed(*left) == path {
+        // `job.tries++ < 3` counts where it is asked.
+        let is_counter = |id: Id| match tree.kind(id) {
+            Kind::Step { of, .. } => file.squeezed(*of) == path,
+            _ => file.squeezed(id) == path,
+        };
+        if is_counter(*left) {
             return Some((*right, *op));
         }
-        (file.squeezed(*right) == path).then_some((*left, mirrored))
+        is_counter(*right).then_some((*left, mirrored))
     })
 }
 

@@ -1,6 +1,7 @@
 //! Words by which calls and fields are told apart. Names never decide alone: they say which calls
 //! cannot be an operation, which wait, and what a field of an answer means.
 
+mod closes;
 mod outside;
 mod retry;
 mod split;
@@ -10,14 +11,14 @@ mod waits;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-pub(super) use waits::{Sleep, schedules, sleep, timer, waits_by_its_arguments};
+pub(super) use waits::{Sleep, names_waits, schedules, sleep, timer, waits_by_its_arguments};
 
 pub(super) use outside::{
     asks_a_person, is_mistake, is_outside_error, is_prompt, leaves_the_process, only_makes,
 };
 pub(crate) use outside::{drops_what_was_kept, speaks_of_again};
 pub(crate) use retry::word_before;
-pub(super) use retry::{about_retry, says_later};
+pub(super) use retry::{about_retry, asks_for_another, names_another, says_later};
 pub(super) use split::{has, words};
 pub(super) use version::{about_exchange, about_tags, about_versions};
 
@@ -146,38 +147,39 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
             return lower == "map" || lower == "filter" || lower == "is" || lower == "new";
         }
         if FAR.contains(&lower.as_str()) {
-            return !has(
-                receiver,
-                &[
-                    "repo",
-                    "client",
-                    "api",
-                    "service",
-                    "db",
-                    "store",
-                    "http",
-                    "session",
-                    "conn",
-                    "remote",
-                    "cache",
-                    "api",
-                    "queue",
-                    "redis",
-                    "backend",
-                    "dao",
-                    "table",
-                    "producer",
-                    "server",
-                    "mutex_client",
-                    "resolver",
-                    "dns",
-                    "bucket",
-                    "storage",
-                ],
-            );
+            return !closes::is_of_files(receiver)
+                && !has(
+                    receiver,
+                    &[
+                        "repo",
+                        "client",
+                        "api",
+                        "service",
+                        "db",
+                        "store",
+                        "http",
+                        "session",
+                        "conn",
+                        "remote",
+                        "cache",
+                        "api",
+                        "queue",
+                        "redis",
+                        "backend",
+                        "dao",
+                        "table",
+                        "producer",
+                        "server",
+                        "mutex_client",
+                        "resolver",
+                        "dns",
+                        "bucket",
+                        "storage",
+                    ],
+                );
         }
     }
-    if transforms(last) || last.ends_with('?') {
+    if transforms(last) || closes::closes(last) || last.ends_with('?') {
         return true;
     }
     let verb = ["push", "update", "insert", "store", "load", "find", "search", "resolve", "flush"];
@@ -394,10 +396,11 @@ fn about_anew(name: &str) -> About {
         | "acknowledged"
         | "successfully" => About::Flag,
         "iserr" | "isnone" | "iserror" | "failed" | "isfailure" | "hasfailed" | "isrejected"
-        | "haserror" | "haserrors" | "isfailed" | "failure" => About::BadFlag,
+        | "haserror" | "haserrors" | "isfailed" | "isfaulted" | "failure" => About::BadFlag,
         "status" | "statuscode" | "httpstatus" | "code" | "responsecode" | "httpcode"
         | "getstatuscode" | "getresponsecode" | "getcode" | "rawstatuscode" | "getstatus"
         | "getstatusline" | "returncode" | "exitcode" | "isstatus" => About::Status,
+        "as" => About::Doubt,
         "error" | "errors" | "err" | "exception" | "lasterror" | "geterror" | "exceptionornull" => {
             About::Error
         }

@@ -10,6 +10,7 @@
 //! as its last argument. Patterns: `T x` is the call `T(x)`, `T { A: 1 }` a record, `> 3` an
 //! operator with one operand. `x!`, `(T)x` and `x as T` are `x`. Type arguments are left out.
 
+pub(super) mod condition;
 mod create;
 mod declare;
 mod flow;

@@ -62,11 +62,16 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
                 return true;
             }
         }
+        // Of an arm what it does: `Err(_) => f(),`.
+        let arm = line.split_once("=> ").filter(|_| language == Language::Rust);
+        let line = arm.map_or(line, |(_, does)| does);
         if let Some(call) = call_of(line) {
             let start = line.len() - line.trim_end_matches(SIGNS).len();
             let head = &line[..line.len() - start - call.len()];
-            let kept = keeps(head, before) || call.starts_with('.');
-            let open = line.trim_end().ends_with(['(', ',']);
+            let matched = arm.is_some() || head.trim_end().ends_with("match");
+            let kept = keeps(head, before) || matched || call.starts_with('.');
+            let end = line.trim_end();
+            let open = end.ends_with('(') || end.ends_with(',') && arm.is_none();
             let more = lines.peek().filter(|_| open).map_or("", |next| next.trim());
             let again = last.iter().any(|one| {
                 one.call == call
@@ -156,6 +161,18 @@ mod tests {
         assert!(!python(&lines("other")), "it goes on otherwise on the next line");
         let java = |text: &str| twice(Language::Java, text);
         assert!(!java("try {\n  a = new Parser(x);\n} catch (E e) {\n  a = new Parser(x);\n}\n"));
+    }
+
+    #[test]
+    fn the_same_call_in_an_arm() {
+        let rust = |text: &str| twice(Language::Rust, text);
+        let arms = |call: &str| {
+            format!(
+                "match client.fetch(url).await {{\n  Ok(r) => Ok(r),\n  Err(_) => {call},\n}}\n"
+            )
+        };
+        assert!(rust(&arms("client.fetch(url).await")));
+        assert!(!rust(&arms("mirror.fetch(url).await")));
     }
 
     #[test]

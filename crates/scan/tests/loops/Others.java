@@ -71,3 +71,81 @@ class MoreOthers {
         }
     }
 }
+
+class Waiting {
+    // It waits for the same answer, and asks for it once.
+    void pong() throws IOException {
+        Future<?> answer = channel.callAsync(new Ping());
+        long left = 1000;
+        do {
+            try {
+                answer.get(left, TimeUnit.NANOSECONDS);
+                return;
+            } catch (ExecutionException e) {
+                dead(e);
+                return;
+            } catch (TimeoutException e) {
+                left = end - System.nanoTime();
+            }
+        } while (left > 0);
+    }
+
+    // Only closing is done twice.
+    void rest() {
+        while (data.remaining() > 0) {
+            try {
+                if (out.write(data) == -1) {
+                    doCloseSend();
+                    return;
+                }
+            } catch (IOException e) {
+                try {
+                    doCloseSend();
+                    return;
+                } catch (IOException other) {
+                    // closed already
+                }
+            }
+        }
+    }
+
+    // It is kept, and who called it is told.
+    void received(ByteBuffer data) throws IOException {
+        try {
+            next().doSend(data);
+        } catch (IOException e) {
+            sendQueue.put(data);
+            throw e;
+        }
+    }
+
+    // Each round goes to the next host, which is kept in a field.
+    void anyHost() throws IOException {
+        for (Host host : hosts) {
+            this.current = host;
+            try {
+                this.connect();
+                return;
+            } catch (IOException e) {
+                log.warn("next", e);
+            }
+        }
+        throw new IOException("none");
+    }
+
+    // It is told of failures, and does nothing about them.
+    void onlyTold(final Message message) {
+        channel.send(message, new Callback() {
+            public void onError(Exception e) {
+                log.warn("lost", e);
+            }
+        });
+    }
+
+    // Never again.
+    class Never implements HttpRequestRetryHandler {
+        public boolean retryRequest(IOException failure, int executionCount, HttpContext context) {
+            return false;
+        }
+    }
+}

@@ -297,3 +297,90 @@ class Values
         }
     }
 }
+
+class Handed
+{
+    // expect by-its-task: retry attempts=dynamic
+    async Task ByItsTask(Request request, int attempt, int most)
+    {
+        await client.PostAsync(request).ContinueWith(task =>
+        {
+            if (task.IsFaulted && attempt < most)
+                return ByItsTask(request, attempt + 1, most);
+            return task;
+        });
+    }
+
+    // expect a-file-that-others-hold: retry attempts=10 delay=constant base=1000
+    void AFileThatOthersHold(string from, string to)
+    {
+        for (int i = 1; i <= 10; ++i)
+        {
+            try
+            {
+                File.Copy(from, to, true);
+                break;
+            }
+            catch (IOException)
+            {
+                Thread.Sleep(1000);
+            }
+        }
+    }
+
+    // expect policy-of-a-connection: retry attempts=6
+    class Again : IRetryPolicy
+    {
+        public TimeSpan? NextRetryDelay(RetryContext context)
+        {
+            if (context.PreviousRetryCount >= 5) return null;
+            return TimeSpan.FromSeconds(Math.Pow(2, context.PreviousRetryCount));
+        }
+    }
+
+    // Until it has come to that state: each answer is a good one.
+    async Task UntilDone(string id)
+    {
+        while (true)
+        {
+            var job = await api.GetJobAsync(id);
+            if (job.Status == "done") return;
+            await Task.Delay(1000);
+        }
+    }
+
+    // Never again.
+    class Never : IRetryPolicy
+    {
+        public TimeSpan? NextRetryDelay(RetryContext context) => null;
+    }
+}
+
+class Limits
+{
+    // expect one-of-two-limits: retry attempts=6 delay=exponential base=1000
+    async Task<Token> OneOfTwoLimits(Request request)
+    {
+        var retries = 0;
+        while (true)
+        {
+            try
+            {
+                return await client.PostAsync(request);
+            }
+            catch (Exception ex)
+            {
+                var refused = false;
+                if (ex is HttpRequestException { StatusCode: not null } known)
+                {
+                    var code = (int)known.StatusCode;
+                    refused = code is >= 400 and <= 499;
+                }
+                if (retries >= (refused ? 1 : 5))
+                    throw;
+                await Task.Delay(TimeSpan.FromSeconds(Math.Pow(2, retries)));
+                retries++;
+            }
+        }
+    }
+}

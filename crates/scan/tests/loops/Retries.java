@@ -136,3 +136,65 @@ class Retries {
     return first();
   }
 }
+
+class Handed {
+    // expect told-by-an-object: retry attempts=dynamic
+    void toldByAnObject(final Message message, final int attempt) {
+        channel.send(message, new Callback() {
+            @Override
+            public void onSuccess(Receipt receipt) {
+                done(receipt);
+            }
+
+            @Override
+            public void onError(Exception e) {
+                if (attempt < MOST) {
+                    toldByAnObject(message, attempt + 1);
+                } else {
+                    drop(message, e);
+                }
+            }
+        });
+    }
+
+    // expect a-task-for-a-timer: retry attempts=infinite delay=constant base=1000
+    void aTaskForATimer(final Request request) {
+        try {
+            client.post(request);
+        } catch (IOException e) {
+            new Timer().schedule(new TimerTask() {
+                public void run() {
+                    aTaskForATimer(request);
+                }
+            }, 1000);
+        }
+    }
+
+    // expect by-a-listener: retry attempts=infinite delay=constant base=5000
+    void byAListener() {
+        bootstrap.connect(host, port).addListener((ChannelFuture future) -> {
+            if (!future.isSuccess()) {
+                future.channel().eventLoop().schedule(() -> byAListener(), 5, TimeUnit.SECONDS);
+            }
+        });
+    }
+
+    // expect counted-where-it-is-asked: retry attempts=4
+    void failed(Call call, IOException e, Request request) {
+        if (request.attempts++ < 3) {
+            call.copy().enqueue(this);
+        } else {
+            listener.failed(e);
+        }
+    }
+
+    // expect handler-of-a-client: retry attempts=6 delay=none
+    class Handler implements HttpRequestRetryHandler {
+        public boolean retryRequest(IOException failure, int executionCount, HttpContext context) {
+            if (executionCount > 5) {
+                return false;
+            }
+            return !(failure instanceof UnknownHostException);
+        }
+    }
+}

@@ -158,3 +158,53 @@ func (w *Worker) enqueue(key string) {
 		w.queue.Add(key)
 	}
 }
+
+// Each round goes to the next one, which is kept in a field.
+func (nc *Conn) dialAny() error {
+	var err error
+	for i := 0; i < len(nc.servers); i++ {
+		nc.current = nc.servers[i]
+		if err = nc.createConn(); err == nil {
+			break
+		}
+	}
+	return err
+}
+
+// The second time for good, and not for a while: another request.
+func (s *Service) addMapping(c *Client, protocol string, duration int) error {
+	body := render(protocol, duration)
+	_, err := c.Request(body)
+	if err != nil && duration > 0 && code(err) == 725 {
+		return s.addMapping(c, protocol, 0)
+	}
+	return err
+}
+
+// Nothing is done again: what is over its limit is only dropped later.
+func (p *Pool) countOnly(w *Waiting) {
+	if w.retries < w.most {
+		w.retries++
+		time.AfterFunc(w.pause, func() { log.Println(w.retries) })
+	}
+}
+
+// A name of a list that is gone through, whose items are handed in.
+func sendAll(c *Client, retryable []Item) {
+	for _, item := range retryable {
+		if err := c.Send(item); err != nil {
+			log.Println(err)
+		}
+	}
+}
+
+// Whether there is more to do, and not whether it failed.
+func untilNothingIsLeft(c *Client) {
+	for {
+		shouldContinue := c.Sync()
+		if !shouldContinue {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}

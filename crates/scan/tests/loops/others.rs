@@ -24,3 +24,61 @@ async fn written_down(&self, item: Item) {
         Err(e) => self.failed_items.push((item, e)),
     }
 }
+
+// Each round asks another one.
+async fn first_that_answers(ids: &[Id], context: &Context) -> Result<Group> {
+    let mut all = ids.iter();
+    loop {
+        if let Some(id) = all.next() {
+            let id = Id::from(id.clone());
+            if let Ok(group) = id.dereference(context).await {
+                break group;
+            }
+        } else {
+            return Err(Error::NotFound);
+        }
+    }
+}
+
+// What is asked for may be done with otherwise where it fails.
+async fn from_the_other(&self, url: &str) -> Result<Response> {
+    match self.client.fetch(url).await {
+        Ok(response) => Ok(response),
+        Err(_) => self.mirror.fetch(url).await,
+    }
+}
+
+// It is made first, and then asked for.
+async fn made_first(&self, name: &str) -> Result<Topic> {
+    match self.client.fetch(name).await {
+        Ok(topic) => Ok(topic),
+        Err(_) => {
+            self.client.create_topic(name).await?;
+            self.client.fetch(name).await
+        }
+    }
+}
+
+// A policy that never says yes.
+impl<R, T, E> Policy<R, T, E> for Never {
+    type Future = Ready<()>;
+
+    fn retry(&mut self, _: &mut R, _: &mut Result<T, E>) -> Option<Self::Future> {
+        None
+    }
+
+    fn clone_request(&mut self, _: &R) -> Option<R> {
+        None
+    }
+}
+
+// Read until there is nothing left.
+fn read_all(source: &mut Source, buffer: &mut Vec<u8>) {
+    loop {
+        source.fill(&mut buffer);
+        if buffer.is_empty() {
+            break;
+        }
+        handle(&buffer);
+    }
+}

@@ -359,3 +359,141 @@ func (w *Worker) putBack(key string) {
 	}
 	w.done(key)
 }
+
+// What is handed in says itself whether to go on.
+// expect says-whether-to-go-on: retry attempts=dynamic delay=constant base=1000
+func saysWhetherToGoOn(limit int, f func(int) (bool, error)) (err error) {
+	var goOn bool
+	for i := 0; ; i++ {
+		again, err := f(i)
+		goOn = again
+		if !again {
+			return err
+		}
+		if i >= limit-1 {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	log.Println(goOn)
+	return err
+}
+
+// expect by-its-constant: retry attempts=4 delay=constant base=1000
+func byItsConstant(c *Client, m Mail) error {
+	for i := 0; i < 4; i++ {
+		switch c.Deliver(m) {
+		case mailDone:
+			return nil
+		case mailRetry:
+			time.Sleep(time.Second)
+		case mailRefused:
+			return errRefused
+		}
+	}
+	return errGivenUp
+}
+
+// The time that is left is counted down by each wait.
+// expect time-left: retry attempts=dynamic
+func timeLeft(c *Client, timeout, interval time.Duration) error {
+	for left := timeout; left > 0; {
+		if err := c.Publish(); err == nil {
+			return nil
+		}
+		time.Sleep(interval)
+		left -= interval
+	}
+	return errTooLate
+}
+
+// The limit of one attempt is what is left of all.
+// expect less-each-time: retry attempts=dynamic
+func lessEachTime(c *Client, o Options, m *Msg) (*Msg, error) {
+	answer, err := c.conn.Request(m, o.ttl)
+	for n, left := 0, o.ttl; errors.Is(err, ErrNobody) && n < o.retries; n++ {
+		time.Sleep(o.pause)
+		left -= o.pause
+		if left <= 0 {
+			return nil, ErrTooLate
+		}
+		answer, err = c.conn.Request(m, left)
+	}
+	return answer, err
+}
+
+// Where there is no error it is not one of that type.
+// expect type-of-the-error: retry attempts=10 delay=linear base=1
+func typeOfTheError(name string) (info Info, err error) {
+	for i := 0; i < 10; i++ {
+		info, err = os.Lstat(name)
+		if err, ok := err.(*os.PathError); ok && err.Err == syscall.EBUSY {
+			time.Sleep(time.Duration(i+1) * time.Millisecond)
+			continue
+		}
+		return
+	}
+	return
+}
+
+// expect as-that-error: retry attempts=5 delay=constant base=100
+func asThatError(c *Client, q Query) (rows Rows, err error) {
+	for i := 0; i < 5; i++ {
+		rows, err = c.Query(q)
+		var busy *BusyError
+		if errors.As(err, &busy) {
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		return rows, err
+	}
+	return rows, err
+}
+
+// expect each-tick: retry attempts=6 delay=constant base=2000
+func eachTick(c *Client) error {
+	ticker := time.NewTicker(2 * time.Second)
+	defer ticker.Stop()
+	tries := 0
+	for range ticker.C {
+		if err := c.Register(); err != nil {
+			tries++
+			if tries > 5 {
+				return err
+			}
+			continue
+		}
+		return nil
+	}
+	return nil
+}
+
+// A timer does it again as long as the count of the item allows it.
+// expect by-a-timer: retry attempts=dynamic expression=w.most delay=constant
+func (p *Pool) refused(m *Msg, id string) {
+	w := p.waiting(id)
+	if m.Status == "nobody" {
+		if w.retries < w.most {
+			w.retries++
+			time.AfterFunc(w.pause, func() {
+				if err := p.publish(w.msg); err != nil {
+					p.drop(w, err)
+				}
+			})
+			return
+		}
+		p.drop(w, errNobody)
+	}
+}
+
+// expect on-another-node: retry attempts=2 delay=none
+func onAnotherNode(c *Cluster, req *Request) (*Response, error) {
+	client := c.pick(req)
+	resp, err := client.Search(req)
+	if err != nil {
+		retryReq := req.Clone()
+		client = c.pickOther(client)
+		resp, err = client.Search(retryReq)
+	}
+	return resp, err
+}

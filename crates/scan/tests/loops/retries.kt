@@ -20,3 +20,33 @@ suspend fun r09(client: Client) {
         delay(250)
     }
 }
+
+// expect told-by-an-object: retry attempts=infinite delay=constant base=5000
+fun toldByAnObject() {
+    client.connect(object : Callback {
+        override fun onFailure(e: Exception) {
+            handler.postDelayed({ toldByAnObject() }, 5000)
+        }
+
+        override fun onSuccess() {}
+    })
+}
+
+// expect or-else: retry attempts=2 delay=none
+suspend fun orElse(client: Client): Data {
+    return runCatching { client.load() }.getOrElse { client.load() }
+}
+
+// expect limit-of-its-class: retry attempts=dynamic expression=limit+1 delay=none
+class Again(private val limit: Int) : Interceptor {
+    override fun intercept(chain: Chain): Response {
+        var response = chain.proceed(chain.request())
+        var tries = 0
+        while (!response.isSuccessful && tries < limit) {
+            tries++
+            response.close()
+            response = chain.proceed(chain.request())
+        }
+        return response
+    }
+}

@@ -158,3 +158,133 @@ async fn put_back(&self, item: Item) {
         }
     }
 }
+
+// expect by-its-arm-of-an-enum: retry attempts=5 delay=constant base=1000
+async fn by_its_arm(client: &Client, mail: Mail) -> Result<()> {
+    for _ in 0..5 {
+        match client.deliver(&mail).await {
+            Outcome::Done => return Ok(()),
+            Outcome::Retry => tokio::time::sleep(Duration::from_secs(1)).await,
+            Outcome::Refused(e) => return Err(e),
+        }
+    }
+    Err(Error::GaveUp)
+}
+
+// expect on-another-node: retry attempts=2 delay=none
+async fn on_another_node(&self, request: Request, mut client: Client) -> Result<Docs> {
+    let mut docs = client.fetch_docs(request.clone()).await;
+    if let Some(retry_request) = self.policy.retry_request(request, &docs) {
+        client = self.other(&retry_request).await?;
+        docs = client.fetch_docs(retry_request).await;
+    }
+    docs
+}
+
+// expect unless-it-went-well: retry attempts=2 delay=none
+async fn unless_it_went_well(&self, request: Request, mut client: Client) -> Result<Docs> {
+    let docs = client.search(request.clone()).await;
+    let Some(retry_request) = self.policy.retry_request(request, &docs) else {
+        return docs;
+    };
+    client = self.other(&retry_request).await?;
+    let more = client.search(retry_request).await;
+    merge(docs, more)
+}
+
+// expect limits-of-time: retry attempts=dynamic delay=none
+async fn limits_of_time(&self, path: &Path) -> Result<Bytes> {
+    for (attempt, limit) in self.policy.timeouts_for(path).enumerate() {
+        let slice = self.inner.get_slice(path);
+        match tokio::time::timeout(limit, slice).await {
+            Ok(slice) => return slice,
+            Err(_) => continue,
+        }
+    }
+    Err(Error::Timeout)
+}
+
+// expect or-else: retry attempts=2 delay=none
+fn or_else(conn: &Connection, sql: &str) -> Result<usize> {
+    conn.execute(sql).or_else(|_| conn.execute(sql))
+}
+
+// expect in-its-arm: retry attempts=2 delay=none
+async fn in_its_arm(client: &Client, url: &str) -> Result<Response> {
+    match client.fetch(url).await {
+        Ok(response) => Ok(response),
+        Err(e) if e.is_timeout() => client.fetch(url).await,
+        Err(e) => Err(e),
+    }
+}
+
+// expect counts-itself-up: retry attempts=4 delay=none
+async fn counts_itself_up(client: Client, request: Request, attempt: u32) -> Result<Response> {
+    match client.send(request.clone()).await {
+        Ok(response) => Ok(response),
+        Err(e) if attempt < 3 => {
+            Box::pin(counts_itself_up(client, request, attempt + 1)).await
+        }
+        Err(e) => Err(e),
+    }
+}
+
+// expect opened-again: retry attempts=6 delay=constant base=1000
+async fn opened_again(client: &Client, from: u64) -> Result<()> {
+    let mut retries = 0;
+    let mut stream = client.open(from).await?;
+    loop {
+        match stream.next().await {
+            Some(Ok(event)) => {
+                retries = 0;
+                handle(event);
+            }
+            Some(Err(e)) => {
+                retries += 1;
+                if retries > 5 {
+                    return Err(e);
+                }
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                stream = client.open(from).await?;
+            }
+            None => return Ok(()),
+        }
+    }
+}
+
+// expect what-it-was-lent: retry attempts=dynamic
+async fn what_it_was_lent(client: &Client, mut position: Position, max_attempts: usize) {
+    for attempt in 1..=max_attempts {
+        stream_once(client, &mut position).await;
+        if position.is_eof() {
+            break;
+        }
+        tokio::time::sleep(pause_before(attempt)).await;
+    }
+}
+
+// expect policy-that-counts-up: retry attempts=dynamic expression=self.max_attempts
+impl<R, T, E> Policy<R, T, E> for CountsUp
+where
+    R: Clone,
+{
+    type Future = Sleep;
+
+    fn retry(&mut self, _: &mut R, result: &mut Result<T, E>) -> Option<Self::Future> {
+        match result {
+            Ok(_) => None,
+            Err(_) => {
+                self.attempts += 1;
+                if self.attempts >= self.max_attempts {
+                    None
+                } else {
+                    Some(tokio::time::sleep(self.pause))
+                }
+            }
+        }
+    }
+
+    fn clone_request(&mut self, request: &R) -> Option<R> {
+        Some(request.clone())
+    }
+}

@@ -3,11 +3,13 @@
 use foldhash::{HashSet, HashSetExt as _};
 
 use super::MOST_GROUPS;
+use super::same::root;
 use super::tested::tested;
 use crate::language::Language;
+use crate::loops::callbacks;
 use crate::loops::file::File;
 use crate::loops::words;
-use crate::tree::{Id, Kind, LoopForm};
+use crate::tree::{Id, Kind, LoopForm, Op};
 
 /// The names that hold something made of these names.
 pub(super) fn derived<'s>(
@@ -35,6 +37,7 @@ pub(super) fn derived<'s>(
     for _ in 0..2 {
         let mut more = Vec::new();
         for at in tree.walk(within) {
+            more.extend(taken(file, at));
             let (target, value) = match tree.kind(at) {
                 Kind::Let { target, value: Some(value), .. } => (*target, *value),
                 Kind::Assign { target, value, .. } => (*target, *value),
@@ -91,6 +94,45 @@ pub(super) fn derived<'s>(
         vars.extend(more);
     }
     vars
+}
+
+/// Whose fields are given an element that a loop has come to.
+fn kept_in_fields<'s>(file: &File<'_, 's>, within: Id, vars: &HashSet<&str>) -> HashSet<&'s str> {
+    let tree = file.tree;
+    let elements = match tree.kind(within) {
+        Kind::Loop { form: LoopForm::Each { over, .. }, .. } => {
+            !matches!(tree.kind(*over), Kind::Range { .. })
+        }
+        _ => false,
+    };
+    let kept = |at: Id| match tree.kind(at) {
+        Kind::Assign { op: None, target, value } => {
+            let element = match tree.kind(*value) {
+                Kind::Index { at, .. } => mentions(file, *at, vars),
+                Kind::Name(_) => elements && mentions(file, *value, vars),
+                _ => takes_element(file, *value) && mentions(file, *value, vars),
+            };
+            let field = matches!(tree.kind(*target), Kind::Field { .. });
+            if element && field { root(file, *target) } else { None }
+        }
+        _ => None,
+    };
+    if vars.is_empty() { HashSet::new() } else { tree.walk_here(within).filter_map(kept).collect() }
+}
+
+/// The names that the next piece of work is given by a pattern: `if let Some(job) = jobs.next()`.
+fn taken<'s>(file: &File<'_, 's>, at: Id) -> Vec<&'s str> {
+    let tree = file.tree;
+    let Kind::Binary { op: Op::Matches, left, right } = tree.kind(at) else { return Vec::new() };
+    if !called(file, *left).is_some_and(words::is_consuming) {
+        return Vec::new();
+    }
+    let Kind::Call { args, .. } = tree.kind(*right) else { return Vec::new() };
+    let names = args.iter().flat_map(|arg| tree.walk(arg.value));
+    names
+        .filter_map(|at| tree.last_name(at))
+        .filter(|name| !words::any(name, &["err", "e"]))
+        .collect()
 }
 
 /// Whether a call stands in a loop inside of this one, whose rounds are others. Where it fails out
@@ -198,6 +240,7 @@ fn chosen(
     let mut groups: Vec<(String, Vec<Id>)> = Vec::new();
     let mut seen = 0;
     let tests = tested(file, within);
+    let places = kept_in_fields(file, within, vars);
     for call in tree.walk(within) {
         let Kind::Call { callee, args, new } = tree.kind(call) else { continue };
         seen += 1;
@@ -222,7 +265,15 @@ fn chosen(
         };
         let data = mentions(file, *callee, vars)
             || args.iter().any(|arg| !number(arg.value) && mentions(file, arg.value, vars));
-        if data {
+        // `this.current = nodes[i]` and `this.connect()`: it is connected to another one.
+        let other = args.is_empty() && !places.is_empty() && {
+            let of = match tree.kind(*callee) {
+                Kind::Field { .. } => root(file, *callee),
+                _ => Some("this"),
+            };
+            of.is_some_and(|of| places.contains(of) || of == "this" && places.contains("self"))
+        };
+        if data || other {
             continue;
         }
         let key = file.squeezed(*callee);
@@ -284,8 +335,14 @@ fn is_handed_in(file: &File<'_, '_>, call: Id, callee: Id) -> bool {
 pub(super) fn observable(file: &File<'_, '_>, call: Id, within: Id, tests: &HashSet<&str>) -> bool {
     let tree = file.tree;
     if let Kind::Call { args, .. } = tree.kind(call)
-        && args.iter().any(|arg| matches!(tree.kind(arg.value), Kind::Function { .. }))
+        && args.iter().any(|arg| {
+            matches!(tree.kind(arg.value), Kind::Function { .. })
+                || callbacks::on_failure(tree, arg.value).is_some()
+        })
     {
+        return true;
+    }
+    if changed_by(file, call).iter().any(|name| tests.contains(name)) {
         return true;
     }
     let mut inner = call;
@@ -337,6 +394,8 @@ pub(super) fn observable(file: &File<'_, '_>, call: Id, within: Id, tests: &Hash
                         | "onErrorResume"
                         | "or_else"
                         | "unwrap_or_else"
+                        | "ContinueWith"
+                        | "addListener"
                 ) {
                     return true;
                 }
@@ -350,6 +409,23 @@ pub(super) fn observable(file: &File<'_, '_>, call: Id, within: Id, tests: &Hash
         inner = up;
     }
     false
+}
+
+/// The names that a call of Rust may change: `&mut position`.
+pub(in crate::loops) fn changed_by<'s>(file: &File<'_, 's>, call: Id) -> Vec<&'s str> {
+    let tree = file.tree;
+    let (Language::Rust, Kind::Call { args, .. }) = (file.language, tree.kind(call)) else {
+        return Vec::new();
+    };
+    let lent = |id: Id| {
+        let before = tree.text().get(..tree.span(id).start as usize).unwrap_or_default();
+        before.trim_end().ends_with("&mut")
+    };
+    let names = args.iter().filter_map(|arg| match tree.kind(arg.value) {
+        Kind::Name(name) => lent(arg.value).then_some(*name),
+        _ => None,
+    });
+    names.collect()
 }
 
 /// Whether a call stands where a loop says what it goes through.
@@ -459,7 +535,9 @@ pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: b
                 | "get"
                 | "join"
                 | "and_then"
-        );
+                | "ContinueWith"
+                | "addListener"
+        ) || super::once::INSTEAD.contains(&name);
         return chain || words::is_pure(&[], name);
     }
     // What only makes an argument of a call: `send(build(x))` may be both.

@@ -2,6 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 
+use super::once;
 use super::operation::{may_be_operation, observable};
 use super::same::root;
 use super::tested::tested;
@@ -87,11 +88,27 @@ fn without_details(file: &File<'_, '_>, call: Id) -> Option<String> {
         let detail = matches!(tree.kind(arg.value), Kind::Number(_) | Kind::Bool(_) | Kind::Null);
         if !detail {
             key.push(',');
-            key.push_str(&file.squeezed(arg.value));
+            key.push_str(&plain(&file.squeezed(arg.value)));
             any = true;
         }
     }
     any.then_some(key)
+}
+
+/// How an argument is written without what says that it is for the second time, or a copy:
+/// `retry_request`, `request.clone()`.
+fn plain(text: &str) -> String {
+    let mut text = text.trim_start_matches(['&', '*']);
+    for copies in [".clone()", ".Clone()", ".copy()", ".to_owned()", ".to_vec()", ".to_string()"] {
+        text = text.trim_end_matches(copies);
+    }
+    if !text.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        return text.to_owned();
+    }
+    let all = words::words(text);
+    let again = |word: &str| matches!(word, "retry" | "retried" | "again" | "second" | "new");
+    let kept: Vec<&str> = all.iter().map(|word| &**word).filter(|word| !again(word)).collect();
+    if kept.is_empty() { text.to_owned() } else { kept.join("_") }
 }
 
 /// The candidate of two equal calls; of calls that are only alike (`exact` is false) the code has
@@ -113,7 +130,8 @@ fn pair(
         return None;
     }
     let equal = calls.iter().all(|call| file.squeezed(*call) == file.squeezed(calls[0]));
-    let again = said_between(file, &calls) || exact && at_once(file, calls[0], calls[1]);
+    let again = said_between(file, &calls)
+        || exact && (at_once(file, calls[0], calls[1]) || once::at_once(file, calls[0], calls[1]));
     if exact != equal || !again {
         return None;
     }
@@ -123,7 +141,9 @@ fn pair(
     {
         return None;
     }
-    if !(handles(file, calls[0], calls[1]) || kept(file, calls[0]) && kept(file, calls[1])) {
+    let handled = handles(file, calls[0], calls[1])
+        || once::answers_failure(file, calls[0], calls[1]).is_some();
+    if !(handled || kept(file, calls[0]) && kept(file, calls[1])) {
         return None;
     }
     Some(Candidate {

@@ -28,6 +28,38 @@ pub(super) fn continues(file: &File<'_, '_>, call: Id, function: Id) -> bool {
     args.iter().all(|arg| carried(file, arg.value, function, 0)) && !rewritten(file, args, function)
 }
 
+/// Whether a function calls itself with a fixed value for something that its operation is given:
+/// then it does something else the second time. A flag or a count that says so is nothing else.
+pub(super) fn given_otherwise(file: &File<'_, '_>, own: Id, function: Id, op: Id) -> bool {
+    let tree = file.tree;
+    let (Kind::Call { args, .. }, Kind::Function { params, body, .. }) =
+        (tree.kind(own), tree.kind(function))
+    else {
+        return false;
+    };
+    let Kind::Call { args: given, .. } = tree.kind(op) else { return false };
+    let says = |id: Id, name: &str| {
+        tree.walk(id).any(|at| matches!(tree.kind(at), Kind::Name(known) if *known == name))
+    };
+    params.iter().zip(args).any(|(param, arg)| {
+        let fixed = matches!(tree.kind(arg.value), Kind::Number(_)) && arg.name.is_none();
+        let count = words::about_retry(param.name) || words::any(param.name, words::COUNTERS);
+        fixed
+            && !count
+            && given.iter().any(|one| {
+                says(one.value, param.name)
+                    || match tree.kind(one.value) {
+                        // What is made of it before: `body := render(limit)`.
+                        Kind::Name(made) => file
+                            .assigned(made)
+                            .iter()
+                            .any(|at| file.within(*at, *body) && says(*at, param.name)),
+                        _ => false,
+                    }
+            })
+    })
+}
+
 /// Whether an argument is what came in, or counts.
 fn carried(file: &File<'_, '_>, id: Id, function: Id, depth: u32) -> bool {
     let tree = file.tree;

@@ -28,6 +28,8 @@ pub(super) struct Context {
     pub(super) mistake: bool,
     /// The operation asks a person.
     pub(super) asks: bool,
+    /// It waits for something that runs already.
+    pub(super) joins: bool,
     /// A person is asked in each round, so that each is done with other words.
     prompts: bool,
 }
@@ -101,6 +103,7 @@ impl Context {
             said,
             mistake,
             asks: words::asks_a_person(tree.source(callee)),
+            joins: joins(file, callee),
             prompts,
             text: tree.source(candidate.place).chars().take(4000).collect(),
             last,
@@ -132,6 +135,31 @@ impl Context {
     pub(super) fn named(&self) -> bool {
         words::about_retry(&self.text) || words::about_retry(&self.function)
     }
+}
+
+/// What runs already, by the words of its type or of what made it.
+const RUNNING: &[&str] = &[
+    "future", "futures", "task", "thread", "process", "latch", "promise", "submit", "spawn",
+    "handle", "deferred", "job",
+];
+
+/// Whether a call waits for something that runs already: `f.get(1, SECONDS)` of a `Future<?> f`.
+fn joins(file: &File<'_, '_>, callee: Id) -> bool {
+    let tree = file.tree;
+    let Kind::Field { of, name } = tree.kind(callee) else { return false };
+    let waits = ["get", "join", "wait", "result", "await"];
+    let (true, Kind::Name(of)) = (words::any(name, &waits), tree.kind(*of)) else { return false };
+    file.assigned(of).iter().any(|at| match tree.kind(*at) {
+        Kind::Let { ty, value, .. } => {
+            let made = value.and_then(|value| match tree.kind(value) {
+                Kind::Call { callee, .. } => tree.last_name(*callee),
+                _ => None,
+            });
+            let typed = ty.map(|ty| ty.split(['<', '[']).next().unwrap_or(ty));
+            typed.or(made).is_some_and(|text| words::any(text, RUNNING))
+        }
+        _ => false,
+    })
 }
 
 /// The text of a candidate's lines, with the two above it; of a pair of calls from the first to

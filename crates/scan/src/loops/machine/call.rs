@@ -1,5 +1,6 @@
 //! Calls: the operation, waits, promises, functions of the file, and everything else.
 
+use super::super::candidate::changed_by;
 use super::super::value::{Num, Part, Value};
 use super::super::words::{self, Sleep};
 use super::names::is_retry_after;
@@ -196,7 +197,7 @@ impl<'s> Machine<'_, '_, 's> {
     }
 
     /// The operation itself.
-    fn operate(&mut self, _id: Id, args: &'_ [Arg<'s>]) -> Flow<'s> {
+    fn operate(&mut self, id: Id, args: &'_ [Arg<'s>]) -> Flow<'s> {
         if self.looking_up > 0 {
             return Ok(Value::Unknown);
         }
@@ -232,6 +233,13 @@ impl<'s> Machine<'_, '_, 's> {
             let frame = self.current;
             self.invoke(callback, vec![(None, answer)], frame)?;
             return Ok(Value::Unknown);
+        }
+        if self.told_object(args)? {
+            return Ok(Value::Unknown);
+        }
+        // What it was lent says how it went.
+        for name in changed_by(self.file, id) {
+            self.assign_name(name, Value::Outcome(Part::Whole, self.failing()));
         }
         match self.plan.fate {
             Fate::Throws => Err(Exit::Throw),

@@ -1,11 +1,11 @@
 //! Which way to go where it cannot be told: the one that does not give up.
 
-use super::super::value::Truth;
+use super::super::value::{Truth, Value};
 use super::super::words;
-use super::{Fate, Machine};
-use crate::tree::{Id, Kind};
+use super::{Exit, Fate, Machine};
+use crate::tree::{Id, Kind, Op};
 
-impl Machine<'_, '_, '_> {
+impl<'s> Machine<'_, '_, 's> {
     /// Which way a question goes.
     pub(super) fn decide(
         &mut self,
@@ -39,6 +39,36 @@ impl Machine<'_, '_, '_> {
             self.trace.undecided.push((id, yes));
         }
         yes
+    }
+
+    /// `tries < (refused ? 1 : 5)`: as many as there may be, where it cannot be told which.
+    pub(super) fn higher_limit(
+        &mut self,
+        id: Id,
+        truth: Truth,
+        then: Id,
+        otherwise: Option<Id>,
+    ) -> Result<Option<Value>, Exit<'s>> {
+        let tree = self.tree;
+        let plain =
+            |id: Id| matches!(tree.kind(id), Kind::Number(_) | Kind::Name(_) | Kind::Field { .. });
+        let compared = tree.parent(id).is_some_and(|up| {
+            matches!(
+                tree.kind(up),
+                Kind::Binary { op: Op::Less | Op::AtMost | Op::Greater | Op::AtLeast, .. }
+            )
+        });
+        let Some(otherwise) = otherwise.filter(|other| plain(*other)) else { return Ok(None) };
+        if !compared || !plain(then) || !matches!(truth, Truth::Maybe(_)) {
+            return Ok(None);
+        }
+        let (one, other) = (self.eval(then)?, self.eval(otherwise)?);
+        Ok(match (one.num(), other.num()) {
+            (Some(a), Some(b)) if a.symbol == 0 && b.symbol == 0 => {
+                Some(Value::Num(if a.high > b.high { a } else { b }))
+            }
+            _ => None,
+        })
     }
 
     /// Whether the first way is the better guess: the one that does not leave (after a success: the

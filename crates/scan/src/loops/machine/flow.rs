@@ -52,6 +52,9 @@ impl<'s> Machine<'_, '_, 's> {
 
     pub(super) fn branch(&mut self, id: Id, test: Id, then: Id, otherwise: Option<Id>) -> Flow<'s> {
         let truth = self.truth(test)?;
+        if let Some(limit) = self.higher_limit(id, truth, then, otherwise)? {
+            return Ok(limit);
+        }
         if self.decide(id, truth, Some(then), otherwise, Some(test)) {
             self.eval(then)
         } else {
@@ -112,6 +115,11 @@ impl<'s> Machine<'_, '_, 's> {
                 break;
             }
             round += 1;
+            if let Some(Value::Timer(ms)) =
+                elements.as_ref().and_then(|all| all.get(round as usize - 1))
+            {
+                self.wait(id, *ms);
+            }
             if let (LoopForm::Each { var: Some(var), .. }, Some(all)) = (form, &elements) {
                 self.bind(*var, all[round as usize - 1].clone())?;
             }
@@ -255,6 +263,8 @@ impl<'s> Machine<'_, '_, 's> {
         }
         match self.eval(over)? {
             Value::List(all) => Ok(all.to_vec()),
+            // `for range ticker.C`: without end, and each round comes later.
+            timer @ Value::Timer(_) => Ok(vec![timer; most as usize + 1]),
             value @ Value::Num(_) => {
                 if let Some(num) = value.num() {
                     self.bounded_by(num);
@@ -276,7 +286,9 @@ impl<'s> Machine<'_, '_, 's> {
                     let count = num.high.clamp(0.0, f64::from(most)) as usize;
                     return Ok((0..count).map(|at| Value::number(at as f64)).collect());
                 }
-                self.trace.collection |= subject;
+                // Waits, or limits of time, of which each attempt gets one, are no data.
+                let waits = tree.last_name(head).is_some_and(words::names_waits);
+                self.trace.collection |= subject && !waits;
                 if !subject {
                     return Ok(vec![Value::Unknown; UNKNOWN_ELEMENTS as usize]);
                 }
@@ -490,6 +502,8 @@ impl<'s> Machine<'_, '_, 's> {
                 {
                     let inner = match value {
                         _ if is_retry_after(name) => self.server_value(at),
+                        // What advice says of another attempt is not what failed.
+                        Value::Outcome(Part::Doubt, true) => Value::Unknown,
                         Value::Outcome(_, true) => Value::Outcome(Part::Error, true),
                         Value::Outcome(_, false) => Value::Outcome(Part::Field, false),
                         Value::Num(num) if num.server => value.clone(),

@@ -30,8 +30,10 @@ impl<'s> Machine<'_, '_, 's> {
             | "recoverWith"
             | "onFailure" => (None, args.first()),
             "thenCompose" | "thenApply" | "thenAccept" | "and_then" | "flatMap" | "thenRun"
-            | "ContinueWith" | "onSuccess" => (args.first(), None),
-            "handle" | "whenComplete" | "handleAsync" => (args.first(), args.first()),
+            | "onSuccess" => (args.first(), None),
+            "handle" | "whenComplete" | "handleAsync" | "ContinueWith" | "addListener" => {
+                (args.first(), args.first())
+            }
             "finally" => (None, None),
             _ => return Ok(None),
         };
@@ -46,13 +48,19 @@ impl<'s> Machine<'_, '_, 's> {
             || (matches!(value, Value::Outcome(Part::Whole, true)));
         let way = if failed { bad } else { good };
         let Some(way) = way else { return Ok(Some(value)) };
-        let input = if failed {
+        // What is handed on is the task itself, which is asked how it went.
+        let input = if matches!(name, "ContinueWith" | "addListener") {
+            Value::Outcome(Part::Whole, failed)
+        } else if failed {
             self.notice(seen::CAUGHT);
             Value::Outcome(Part::Error, true)
         } else {
             value
         };
-        let function = self.eval(way.value)?;
+        let function = match self.runs(way.value) {
+            Some(task) => Value::Function(task, self.current),
+            None => self.eval(way.value)?,
+        };
         let Value::Function(function, frame) = function else { return Ok(Some(Value::Unknown)) };
         let input = if matches!(name, "handle" | "whenComplete" | "handleAsync") {
             let error = if failed { Value::Outcome(Part::Error, true) } else { Value::Null };
@@ -168,6 +176,7 @@ impl<'s> Machine<'_, '_, 's> {
             args.iter().map(|arg| arg.value).filter(|_| last != "delayedExecutor").find(|arg| {
                 matches!(tree.kind(*arg), Kind::Function { .. })
                     || matches!(tree.kind(*arg), Kind::Name(_) | Kind::Field { .. })
+                    || self.runs(*arg).is_some()
             });
         // A timer that gives up is no wait.
         if let Some(function) = function
@@ -204,7 +213,10 @@ impl<'s> Machine<'_, '_, 's> {
         if last == "delayedExecutor" {
             return Ok(Some(Value::Unknown));
         }
-        if let Some(function) = function {
+        if let Some(task) = function.and_then(|function| self.runs(function)) {
+            let frame = self.current;
+            self.invoke(task, Vec::new(), frame)?;
+        } else if let Some(function) = function {
             let value = self.eval(function)?;
             if let Value::Function(target, frame) = value
                 && !matches!(tree.kind(function), Kind::Name("resolve" | "r" | "res" | "done"))

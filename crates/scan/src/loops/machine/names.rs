@@ -2,9 +2,12 @@
 
 use super::super::value::{Num, Part, Value};
 use super::super::words;
-use super::{Exit, Fate, Flow, Machine, Symbol};
+use super::{Exit, Fate, Flow, Machine, Symbol, seen};
 use crate::language::Language;
 use crate::tree::{Id, Kind, Op};
+
+/// Names of what the time of all attempts is held to.
+const LIMITS_OF_TIME: &[&str] = &["timeout", "ttl", "deadline", "budget", "expiry", "expires"];
 
 impl<'s> Machine<'_, '_, 's> {
     /// A name, a field, an element.
@@ -180,6 +183,8 @@ impl<'s> Machine<'_, '_, 's> {
                 let witness = match usual {
                     Some(usual) => usual.low,
                     None if is(&["cap", "max", "limit", "maximum"]) && is(words::WAITS) => 1e7,
+                    // What all waits together are held to lasts longer than one of them.
+                    None if is(LIMITS_OF_TIME) && !is(&["retry", "wait", "delay", "sleep"]) => 64.0,
                     None if is(words::WAITS) => 8.0,
                     None => 4.0,
                 };
@@ -299,6 +304,13 @@ impl<'s> Machine<'_, '_, 's> {
                 Value::Outcome(part, fail) => {
                     self.slot(name, *part, *fail, all.len() > 1 && at + 1 == all.len())
                 }
+                // `busy, ok := err.(*Busy)` where there is no error.
+                Value::Null if self.file.language == Language::Go => {
+                    match words::any(name, &["ok"]) {
+                        true => Value::Bool(false),
+                        false => Value::Null,
+                    }
+                }
                 _ => Value::Unknown,
             };
             self.set(*one, part)?;
@@ -312,6 +324,11 @@ impl<'s> Machine<'_, '_, 's> {
         let is = |list: &[&str]| all.iter().any(|word| list.contains(&&**word));
         let go = self.file.language == Language::Go;
         let named = is(&["err", "error", "errs", "errors", "exception"]) || name.starts_with("err");
+        // `again, err := f()`: whether another attempt makes sense.
+        if matches!(part, Part::Whole | Part::Field) && self.asks_for_another(name) {
+            self.notice(seen::FLAG);
+            return Value::Outcome(Part::Doubt, fail);
+        }
         if named && part == Part::Field {
             // The error of something else that was done with the result.
             return Value::Unknown;
@@ -342,6 +359,17 @@ impl<'s> Machine<'_, '_, 's> {
             return if fails { Value::Outcome(Part::Error, true) } else { Value::Null };
         }
         Value::Outcome(part, fail)
+    }
+
+    /// Whether a name says that another attempt makes sense. What goes on is more often a walk, so
+    /// that the function has to speak of attempts then.
+    fn asks_for_another(&self, name: &str) -> bool {
+        let goes_on = words::any(name, &["continue", "cont"]);
+        let says_so = || {
+            let function = self.tree.function_of(self.plan.entry).or(self.plan.recursive);
+            function.is_some_and(|function| words::about_retry(self.tree.source(function)))
+        };
+        words::asks_for_another(name) && (!goes_on || says_so())
     }
 
     pub(super) fn assign_name(&mut self, name: &'s str, value: Value) {
@@ -417,8 +445,29 @@ impl<'s> Machine<'_, '_, 's> {
             );
         Ok(match found {
             Value::Outcome(Part::Whole, fail) if other => Value::Outcome(Part::Field, fail),
-            found => found,
+            // Nothing is of no type: `busy, ok := err.(*Busy)`.
+            Value::Unknown if other && self.is_nothing(value) => Value::Null,
+            found => self.counted_down(value, found),
         })
+    }
+
+    /// `left := timeout`: a limit of which nothing is known is a number that is counted down.
+    pub(super) fn counted_down(&mut self, id: Id, value: Value) -> Value {
+        let limit = self.tree.last_name(id).is_some_and(|name| words::any(name, LIMITS_OF_TIME));
+        if value != Value::Unknown || !limit {
+            return value;
+        }
+        self.as_number(id, &value).map_or(value, Value::Num)
+    }
+
+    /// Whether the name that a type is asked of holds nothing.
+    fn is_nothing(&self, value: Id) -> bool {
+        match self.tree.kind(value) {
+            Kind::Other(all) => {
+                all.first().is_some_and(|first| self.current(*first) == Some(Value::Null))
+            }
+            _ => false,
+        }
     }
 
     /// A result that is kept under a name that says which part of it it is.

@@ -4,7 +4,7 @@ use super::super::value::{Num, Part, Truth, Value};
 use super::super::words;
 use super::{Exit, Machine, seen};
 use crate::language::Language;
-use crate::tree::{Id, Kind, Op};
+use crate::tree::{Id, Kind, Op, Tree};
 
 impl<'s> Machine<'_, '_, 's> {
     /// Whether a condition holds.
@@ -121,6 +121,8 @@ impl<'s> Machine<'_, '_, 's> {
         };
         match words::about(text) {
             words::About::Flag => Truth::Yes,
+            // What has come to its end went well.
+            _ if words::any(text, &["eof", "end"]) => Truth::Maybe(true),
             words::About::Doubt | words::About::BadFlag | words::About::Error => Truth::No,
             _ => Truth::Maybe(true),
         }
@@ -207,6 +209,10 @@ impl<'s> Machine<'_, '_, 's> {
         if !(one || counts(self, left) || counts(self, right)) {
             return Ok(Truth::Maybe(false));
         }
+        // A getter and a limit of which nothing is known: nobody can tell which is more.
+        if order && !one && matches!(self.tree.kind(left), Kind::Call { .. }) {
+            return Ok(Truth::Maybe(false));
+        }
         let (Some(a), Some(b)) = (self.as_number(left, &a), self.as_number(right, &b)) else {
             return Ok(Truth::Maybe(false));
         };
@@ -260,6 +266,15 @@ impl<'s> Machine<'_, '_, 's> {
         let null = *other == Value::Null;
         let equality = matches!(op, Op::Equal | Op::NotEqual);
         let yes = |holds: bool| Truth::of(holds == (op == Op::Equal));
+        // `result == Result.RETRY`.
+        let another = match other {
+            Value::Text(text) => words::names_another(text),
+            _ => self.tree.last_name(other_id).is_some_and(words::names_another),
+        };
+        if equality && another {
+            self.notice(seen::FLAG);
+            return yes(fail);
+        }
         match part {
             Part::Error if null && equality => {
                 self.notice(seen::ERROR);
@@ -339,8 +354,12 @@ impl<'s> Machine<'_, '_, 's> {
             && self.tree.source(side).contains("100");
         let known = if hundreds { known.map(|num| num.map(|code| code * 100.0)) } else { known };
         let text = self.tree.source(other_id);
-        let said_good = words::any(text, &["ok", "success", "accepted", "created", "done"])
-            && !words::any(text, &["not"]);
+        // A text of that kind is a state that something comes to: "done".
+        let goods: &[&str] = match other {
+            Value::Text(_) => &["ok", "success"],
+            _ => &["ok", "success", "accepted", "created", "done"],
+        };
+        let said_good = words::any(text, goods) && !words::any(text, &["not"]);
         // A text that is no code is a state of the application: "ready", "done".
         let wordy = match other {
             Value::Text(text) => !is_code(text),
@@ -422,10 +441,10 @@ impl<'s> Machine<'_, '_, 's> {
         };
         let name = tree.last_name(head).unwrap_or_default();
         if let Value::Outcome(part, fail) = value {
-            let fits = match name {
-                // An error that is there, and one that is not.
-                "Some" if *part == Part::Error => Some(*fail),
-                "None" if *part == Part::Error => Some(!fail),
+            let fits = match inner_pattern(tree, pattern).unwrap_or(name) {
+                // An error that is there, or advice to try again, and none.
+                "Some" if matches!(part, Part::Error | Part::Doubt) => Some(*fail),
+                "None" if matches!(part, Part::Error | Part::Doubt) => Some(!fail),
                 "Ok" | "Some" | "Success" | "Right" => Some(!fail),
                 "Err" | "None" | "Failure" | "Left" | "Error" => Some(*fail),
                 _ => None,
@@ -442,6 +461,10 @@ impl<'s> Machine<'_, '_, 's> {
                     return Ok(Truth::Maybe(true));
                 }
                 return Ok(Truth::of(fits));
+            }
+            if words::names_another(name) {
+                self.notice(seen::FLAG);
+                return Ok(Truth::of(*fail));
             }
             if *part == Part::Error {
                 return Ok(if *fail { Truth::Maybe(true) } else { Truth::No });
@@ -481,6 +504,16 @@ impl<'s> Machine<'_, '_, 's> {
             _ => Ok(Truth::Maybe(false)),
         }
     }
+}
+
+/// The name of the pattern in a pattern for what is there: of `Some(Err(e))` and `Ok(Err(e))` it
+/// is `Err`.
+fn inner_pattern<'s>(tree: &Tree<'s>, pattern: Id) -> Option<&'s str> {
+    let Kind::Call { callee, args, .. } = tree.kind(pattern) else { return None };
+    let [only] = &args[..] else { return None };
+    let Kind::Call { callee: inner, .. } = tree.kind(only.value) else { return None };
+    let outer = matches!(tree.last_name(*callee), Some("Some" | "Ok"));
+    tree.last_name(*inner).filter(|name| outer && matches!(*name, "Ok" | "Err"))
 }
 
 /// `"503"`: a code that is written as a text.

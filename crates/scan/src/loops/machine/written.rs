@@ -73,8 +73,15 @@ impl<'s> Machine<'_, '_, 's> {
                 && (self.is_member(*id) || self.is_bare_member(*id, name, class))
         });
         let bare = |id: Id| matches!(tree.kind(id), Kind::Let { value: None, .. });
+        // A constant of a class that is given nothing here is given it where one is made.
+        let given_later = |id: Id| {
+            bare(id)
+                && tree.class_of(id).is_some()
+                && (self.file.language == Language::Kotlin
+                    || matches!(tree.kind(id), Kind::Let { constant: true, .. }))
+        };
         if let [place, ..] = declared[..]
-            && !(changed && bare(place))
+            && !(changed && bare(place) || given_later(place))
         {
             let constant = matches!(tree.kind(place), Kind::Let { constant: true, .. });
             let value = self.written(place, name);

@@ -70,7 +70,10 @@ pub(super) fn find(file: &File<'_, '_>) -> Vec<Finding> {
             break;
         }
         for failed in failures(file, id) {
-            let Some(back) = put_back(file, &failed) else { continue };
+            // Who is told of the failure as well is the one who does something about it.
+            let raises = matches!(tree.kind(failed.region), Kind::Block(all)
+                if all.last().is_some_and(|last| matches!(tree.kind(*last), Kind::Throw(_))));
+            let Some(back) = put_back(file, &failed).filter(|_| !raises) else { continue };
             // Of an error's branch and a case of it one is enough.
             if !out.iter().any(|known| known.sites.operation == back) {
                 out.push(finding(file, &failed, back));

@@ -56,6 +56,53 @@ pub(in crate::loops) fn says_later(name: &str) -> bool {
         || any(name, &["later", "delay", "delayed", "reconnect", "again", "reschedule"])
 }
 
+/// What an answer says of another attempt, alone or with words that change nothing.
+const ANOTHER: &[&str] =
+    &["retry", "again", "retryable", "retriable", "continue", "cont", "transient", "temporary"];
+/// Words that change nothing of it.
+const ASIDE: &[&str] = &[
+    "should", "do", "can", "try", "is", "need", "needs", "must", "want", "wants", "will", "may",
+    "to", "be", "worth",
+];
+/// Words that make the opposite of it, or something else.
+const NO_MORE: &[&str] = &[
+    "no",
+    "not",
+    "dont",
+    "never",
+    "stop",
+    "exhausted",
+    "exceeded",
+    "max",
+    "limit",
+    "failed",
+    "done",
+    "count",
+    "counter",
+    "without",
+    "non",
+    "cannot",
+    "policy",
+    "delay",
+    "interval",
+    "strategy",
+];
+
+/// Whether a name of a variable says that another attempt makes sense: `retry`, `shouldContinue`.
+pub(in crate::loops) fn asks_for_another(name: &str) -> bool {
+    let all = split::words(name);
+    all.iter().any(|word| ANOTHER.contains(&&**word))
+        && all.iter().all(|word| ANOTHER.contains(&&**word) || ASIDE.contains(&&**word))
+}
+
+/// Whether a name of a value says so, whatever else it says: `Decision::Retry`, `RESULT_RETRY`,
+/// `TryAgain`.
+pub(in crate::loops) fn names_another(name: &str) -> bool {
+    let all = split::words(name);
+    let another = |word: &str| ANOTHER.contains(&word) && !matches!(word, "continue" | "cont");
+    all.iter().any(|word| another(word)) && !all.iter().any(|word| NO_MORE.contains(&&**word))
+}
+
 /// The letters right before a place that belong to the same word, in lower case.
 pub(crate) fn word_before(text: &str, at: usize) -> String {
     let (before, word) = (&text[..at], &text[at..]);
@@ -92,5 +139,17 @@ mod tests {
         for text in ["retrieve", "Retrieval", "attempts to open it", "attempt to open", "redoc"] {
             assert!(!about_retry(text), "{text}");
         }
+    }
+
+    #[test]
+    fn what_asks_for_another_attempt() {
+        for name in ["retry", "shouldContinue", "try_again", "needsRetry"] {
+            assert!(asks_for_another(name), "{name}");
+        }
+        for name in ["retryResponse", "retries", "response", "retry_policy"] {
+            assert!(!asks_for_another(name), "{name}");
+        }
+        assert!(names_another("RESULT_RETRY") && names_another("TryAgain"));
+        assert!(!names_another("RetryExhausted") && !names_another("Continue"));
     }
 }

@@ -38,6 +38,10 @@ pub(in crate::loops) fn sleep(language: Language, path: &[&str], last: &str) -> 
         (L::CSharp, "sleep") if receiver == "Thread" => Sleep::Millis,
         (L::Java, "parknanos") => Sleep::Nanos,
         (L::Rust, "sleep" | "sleep_until" | "delay_for") => Sleep::Millis,
+        (L::Rust, "tick") if any(receiver, &["interval", "ticker", "timer", "tick"]) => {
+            Sleep::Named
+        }
+        (L::CSharp, "waitfornexttickasync") => Sleep::Named,
         (_, "sleep" | "sleepms" | "msleep" | "nap" | "snooze") => Sleep::Named,
         (
             L::JavaScript | L::TypeScript | L::Tsx,
@@ -108,6 +112,13 @@ pub(in crate::loops) fn waits_by_its_arguments<'s>(
     let Some((&("wait" | "Wait" | "WaitOne"), before)) = path.split_last() else { return false };
     let event = before.last().is_some_and(|of| any(of, EVENTS));
     event && names.len() > 0 || names.any(|name| name.is_some_and(|name| any(name, HOW_LONG)))
+}
+
+/// Whether a name is one of waits or limits of time, of which each attempt gets one.
+pub(in crate::loops) fn names_waits(name: &str) -> bool {
+    any(name, super::WAITS)
+        || any(name, &["delays", "timeouts", "backoffs", "waits", "intervals"])
+        || super::about_retry(name)
 }
 
 /// Calls that make a timer.

@@ -119,7 +119,7 @@ fn again(b: &Builder<'_>, tokens: Syntax<'_>, part: Range) -> Option<tree_sitter
     if part.end_byte - part.start_byte > MAX_BYTES || levels(b.text(tokens)) > MAX_LEVELS {
         return None;
     }
-    parse(Language::Rust, b.source(), Some(part))
+    parse(Language::Rust, b.source(), &[part])
 }
 
 fn levels(text: &str) -> usize {
