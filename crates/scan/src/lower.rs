@@ -65,7 +65,10 @@ thread_local! {
 /// The tree of a text; `None` if it cannot be parsed within bounds.
 #[must_use]
 pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
-    let syntax = parse(language, text, None)?;
+    let syntax = match language {
+        Language::JavaScript => javascript::typed(text, parse(language, text, None)?),
+        _ => parse(language, text, None)?,
+    };
     let root = syntax.root_node();
     let mut builder = Builder::new(text);
     let id = match language {

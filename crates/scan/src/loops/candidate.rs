@@ -1,6 +1,8 @@
 //! What may be a retry: loops, functions that call themselves, jumps backward, the same call
 //! twice. And in each, which calls may be the operation.
 
+mod batch;
+mod once_more;
 mod operation;
 mod repeat;
 mod same;
@@ -74,7 +76,9 @@ pub(super) fn all(file: &File<'_, '_>) -> Vec<Candidate> {
     for id in tree.ids() {
         match tree.kind(id) {
             Kind::Loop { form, .. } => out.extend(a_loop(file, id, form)),
-            Kind::Try { handlers, .. } => {
+            Kind::Try { body, handlers, .. } => {
+                let once = handlers.iter().find_map(|it| once_more::later(file, *body, it.body));
+                out.extend(once);
                 let again = handlers.iter().any(|handler| {
                     tree.walk(handler.body).any(|at| matches!(tree.kind(at), Kind::Again))
                 });
@@ -95,6 +99,7 @@ pub(super) fn all(file: &File<'_, '_>) -> Vec<Candidate> {
                 out.extend(repeats(file, *body));
             }
             Kind::Call { callee, args, .. } => {
+                out.extend(once_more::after_failure(file, id));
                 if let (Kind::Field { of, name }, [function, rest @ ..]) =
                     (tree.kind(*callee), &args[..])
                     && match *name {

@@ -255,7 +255,8 @@ pub(super) fn is_consuming(last: &str) -> bool {
         last,
         &[
             "next", "recv", "receive", "read", "scan", "dequeue", "poll", "take", "accept",
-            "readline", "readrune", "iterate", "listen", "serve", "consume", "pop",
+            "readline", "readrune", "iterate", "listen", "serve", "consume", "pop", "popleft",
+            "shift",
         ],
     )
 }

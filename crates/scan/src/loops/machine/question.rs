@@ -70,6 +70,11 @@ impl<'s> Machine<'_, '_, 's> {
                 if num.clock {
                     return Truth::Maybe(false);
                 }
+                // Where it went well, a server does not say when to ask again.
+                if num.server {
+                    self.notice(seen::STATUS);
+                    return Truth::of(self.failing());
+                }
                 if num.random { Truth::Yes } else { Truth::of(num.low != 0.0) }
             }
             Value::Null => Truth::No,
