@@ -188,7 +188,8 @@ fn judge_group(
         || !leaves && goes_on::after_what_failed(file, candidate, group, &trace, (endless, waits));
     let content = content::decides(file, &context, group, &trace, endless);
     let kind = kind_of(&context, &trace, leaves || next, domain, (endless, content))?;
-    if kind == PolicyKind::Retry && content::is_awaited(file, &context, group, &trace) {
+    let awaits = domain && !content && content::is_awaited(file, candidate, group, &trace);
+    if kind == PolicyKind::Retry && awaits {
         return None;
     }
     let rank = rank(file, &context, group, &trace);
@@ -448,6 +449,10 @@ fn kind_of(
         if question {
             return (words::is_probe(&context.call) && waits).then_some(PolicyKind::WaitForReady);
         }
+        // What is kept in this process is there sooner or later.
+        if context.gets && !context.outside && !context.named() && !context.said {
+            return None;
+        }
         let conflict = words::about_versions(&context.text) || words::about_exchange(&context.text);
         if conflict && !waits {
             return Some(PolicyKind::Conflict);
@@ -499,11 +504,11 @@ fn kind_of(
                 "relogin",
                 "mkdir",
                 "makedirs",
-                "repair",
                 "refresh()",
                 "login(",
             ],
         );
+        let repair = repair || words::has(&context.between, &["repair"]);
         if repair && trace.calls == 2 {
             return Some(PolicyKind::Replay);
         }

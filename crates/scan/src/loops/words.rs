@@ -305,6 +305,9 @@ pub(super) fn is_question(last: &str) -> bool {
                 "empty",
                 "locked",
                 "progress",
+                "installed",
+                "initialized",
+                "initialised",
             ]
             .contains(&&**word)
         })

@@ -63,7 +63,7 @@ function commitAll(section: any): Promise<void> {
   return commit(5);
 }
 
-// expect bound-to-this: retry attempts=5 delay=exponential base=1000
+// expect bound-to-this: retry attempts=5 delay=exponential
 class Downloads {
   download(request) {
     return new Promise((resolve, reject) => {
@@ -134,17 +134,17 @@ async function removeGroup(client, group) {
 }
 
 // expect asks-the-server: retry attempts=infinite delay=server-directed
-async function health(url) {
+async function verifyUrl(url) {
   const response = await request({ url }).catch((response) => response);
   const retry = response.headers?.['retry-after'];
   if (retry) {
     await new Promise((resolve) => setTimeout(resolve, retry * 1000));
-    return health(url);
+    return verifyUrl(url);
   }
   return response.status === 200;
 }
 
-// expect waits-on-shared-memory: retry attempts=dynamic delay=dynamic
+// expect waits-on-shared-memory: retry attempts=infinite delay=linear
 function moveFile(from, to) {
   const started = Date.now();
   let backoff = 0;
@@ -156,6 +156,18 @@ function moveFile(from, to) {
       if (Date.now() - started >= 60000) throw err;
       if (backoff > 0) Atomics.wait(shared, 0, 0, backoff);
       backoff = Math.min(backoff + 10, 100);
+    }
+  }
+}
+
+// expect status-of-no-answer: retry attempts=4 delay=none
+async function uploadPart(part) {
+  let failures = 0;
+  while (true) {
+    try {
+      return await http.request(part);
+    } catch (e) {
+      if (e.status != 0 || ++failures > 3) throw e;
     }
   }
 }

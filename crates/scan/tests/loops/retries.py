@@ -612,10 +612,10 @@ def cleanup(folder):
 
 # expect alike-but-for-its-settings: retry attempts=2 delay=none
 def find_file(name):
-    (url, etag, error) = ask_or_catch(name=name, endpoint=HOST, etag_timeout=10)
+    (url, etag, error) = metadata_or_catch(name=name, endpoint=HOST, etag_timeout=10)
     if error is not None and is_transient(error):
         logger.info("No local file. Retrying..")
-        (url, etag, error) = ask_or_catch(
+        (url, etag, error) = metadata_or_catch(
             name=name, endpoint=HOST, etag_timeout=60, retry_on_errors=True
         )
     if error is not None:

@@ -57,9 +57,11 @@ fn same(file: &File<'_, '_>, first: Id, again: Id) -> Option<Candidate> {
         Kind::Call { callee, new, .. } => may_be_operation(file, *at, *callee, *new),
         _ => false,
     };
+    // What else is done first may repair the cause.
+    let acts = tree.walk(again).filter(call).count() > 1;
     let later: Vec<(String, Id)> = tree
         .walk(again)
-        .filter(|at| matches!(tree.kind(*at), Kind::Call { .. }))
+        .filter(|at| !acts && matches!(tree.kind(*at), Kind::Call { .. }))
         .take(MOST_CALLS)
         .map(|at| (file.squeezed(at), at))
         .collect();

@@ -5,7 +5,7 @@
 //! apart: a request is made, and what is looked at is no state that something passes through.
 
 use super::Context;
-use crate::loops::candidate::Shape;
+use crate::loops::candidate::{Candidate, Shape};
 use crate::loops::file::File;
 use crate::loops::machine::{Trace, seen};
 use crate::loops::words;
@@ -100,13 +100,29 @@ pub(super) fn decides(
 /// no retry, whatever it is called.
 pub(super) fn is_awaited(
     file: &File<'_, '_>,
-    context: &Context,
+    candidate: &Candidate,
     group: &[Id],
     trace: &Trace,
 ) -> bool {
-    let weak = trace.seen & !(seen::FALSY | seen::DOMAIN) == 0 && trace.seen & seen::DOMAIN != 0;
-    weak && context.shape != Shape::Repeat
-        && trace.about.iter().any(|id| speaks_of_states(file, test_of(file, *id), group))
+    trace.seen & !(seen::FALSY | seen::DOMAIN) == 0
+        && candidate.shape != Shape::Repeat
+        && file.tree.walk_here(candidate.place).any(|id| {
+            let asks = matches!(file.tree.kind(id), Kind::If { .. } | Kind::Loop { .. });
+            asks && compares_states(file, test_of(file, id), group)
+        })
+}
+
+/// Whether a question compares a state: `result.State === "Active"`.
+fn compares_states(file: &File<'_, '_>, test: Id, group: &[Id]) -> bool {
+    let tree = file.tree;
+    tree.walk_here(test).any(|at| match tree.kind(at) {
+        Kind::Binary { op: Op::Equal | Op::NotEqual | Op::In | Op::NotIn, left, right } => {
+            let text = matches!(tree.kind(*right), Kind::Text(_) | Kind::Field { .. });
+            text && matches!(tree.kind(*left), Kind::Field { .. })
+                && speaks_of_states(file, *left, group)
+        }
+        _ => false,
+    })
 }
 
 /// Whether what is sent only asks how something is: `client.send(new DescribeTable(name))`.

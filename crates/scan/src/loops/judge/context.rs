@@ -26,6 +26,10 @@ pub(super) struct Context {
     pub(super) said: bool,
     /// Only errors that the code itself makes are caught around it.
     pub(super) mistake: bool,
+    /// The operation is a getter without arguments.
+    pub(super) gets: bool,
+    /// Of the same call twice, the lines from the first to the second.
+    pub(super) between: String,
     /// The operation asks a person.
     pub(super) asks: bool,
     /// A person is asked in each round, so that each is done with other words.
@@ -104,6 +108,12 @@ impl Context {
             said,
             mistake: mistake && !checked,
             asks: words::asks_a_person(tree.source(callee)),
+            gets: matches!(tree.kind(call), Kind::Call { args, .. } if args.is_empty())
+                && words::words(&last).first().is_some_and(|word| &**word == "get"),
+            between: match candidate.shape {
+                Shape::Repeat => around.to_owned(),
+                _ => String::new(),
+            },
             prompts,
             text: tree.source(candidate.place).chars().take(4000).collect(),
             last,

@@ -2,7 +2,7 @@
 
 use super::super::value::{Num, Part, Truth, Value};
 use super::super::words;
-use super::{Exit, Machine, seen};
+use super::{Exit, Fate, Machine, seen};
 use crate::language::Language;
 use crate::tree::{Id, Kind, Op};
 
@@ -377,8 +377,12 @@ impl<'s> Machine<'_, '_, 's> {
             return Truth::Maybe(true);
         }
         self.notice(seen::STATUS);
+        // The status of an error is never good: where it is 0 there was no answer.
         let good = said_good
-            || known.is_some_and(|num| (num.low >= 200.0 && num.low < 300.0) || num.low == 0.0);
+            || known.is_some_and(|num| {
+                (num.low >= 200.0 && num.low < 300.0)
+                    || num.low == 0.0 && self.plan.fate != Fate::Throws
+            });
         let holds = |equal: bool| Truth::of(equal);
         match op {
             Op::Equal if good => holds(!fail),
