@@ -74,6 +74,9 @@ pub fn tree(language: Language, text: &str) -> Option<Tree<'_>> {
     {
         syntax = other;
     }
+    if language == Language::JavaScript {
+        syntax = javascript::typed(text, syntax);
+    }
     let root = syntax.root_node();
     let mut builder = Builder::new(text);
     let id = match language {

@@ -19,7 +19,17 @@ fn inside(module: &str, package: &str) -> bool {
         Some(start) => a.starts_with(start),
         None => a == b,
     };
-    module.len() >= package.len() && module.iter().zip(&package).all(fits)
+    let begins =
+        |module: &[&str]| module.len() >= package.len() && module.iter().zip(&package).all(fits);
+    begins(&module) || is_fork(&module, &package) && begins(&module[1..])
+}
+
+/// Whether a module of npm is a copy that somebody keeps under an own name: `@somebody/retry`. Only
+/// names that say what they do: `@somebody/axios` may be anything.
+fn is_fork(module: &[&str], package: &[&str]) -> bool {
+    let [scope, name, ..] = module else { return false };
+    let [own] = package else { return false };
+    scope.starts_with('@') && name == own && (own.contains("retry") || own.contains("backoff"))
 }
 
 fn ends_with(parts: &[&str], name: &[&str]) -> bool {
@@ -118,7 +128,15 @@ pub(super) fn is_named(
     {
         return true;
     }
-    if let Some(found) = values.imports().qualify(tree, id) {
+    let found = values.imports().qualify(tree, id);
+    // From another file of the project, which may hand on what it imports.
+    let handed_on = found.as_ref().is_some_and(|found| {
+        shape.free && found.module.starts_with('.') && found.path.last() == wanted.last()
+    });
+    if handed_on {
+        return true;
+    }
+    if let Some(found) = found {
         let full = format!("{found}");
         let mut parts = segments(&full);
         if parts.last() == Some(&"default") {
@@ -128,7 +146,10 @@ pub(super) fn is_named(
         let written = path.unwrap_or_default();
         return package
             && if wanted == ["default"] {
-                entry.imports.iter().any(|import| segments(import) == parts)
+                entry.imports.iter().any(|import| {
+                    let own = segments(import);
+                    own == parts || parts.len() == 2 && is_fork(&parts, &own)
+                })
             } else {
                 ends_with(&parts, &wanted) || (wanted.len() > 1 && ends_with(&written, &wanted))
             };

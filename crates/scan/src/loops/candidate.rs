@@ -1,6 +1,8 @@
 //! What may be a retry: loops, functions that call themselves, jumps backward, the same call
 //! twice. And in each, which calls may be the operation.
 
+mod batch;
+mod later;
 mod once;
 mod operation;
 mod repeat;
@@ -76,7 +78,9 @@ pub(super) fn all(file: &File<'_, '_>) -> Vec<Candidate> {
     for id in tree.ids() {
         match tree.kind(id) {
             Kind::Loop { form, .. } => out.extend(a_loop(file, id, form)),
-            Kind::Try { handlers, .. } => {
+            Kind::Try { body, handlers, .. } => {
+                let once = handlers.iter().find_map(|it| later::in_a_handler(file, *body, it.body));
+                out.extend(once);
                 let again = handlers.iter().any(|handler| {
                     tree.walk(handler.body).any(|at| matches!(tree.kind(at), Kind::Again))
                 });

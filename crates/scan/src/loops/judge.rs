@@ -3,8 +3,10 @@
 
 mod content;
 mod context;
+mod count;
 mod goes_on;
 mod resets;
+mod steps;
 
 use foldhash::{HashSet, HashSetExt as _};
 
@@ -14,8 +16,9 @@ use super::machine::{Cut, Fate, Machine, Plan, Trace, seen};
 use super::words;
 use crate::language::Language;
 use crate::policy::{Confidence, Kind as PolicyKind};
-use crate::tree::{Id, Kind, Op};
+use crate::tree::{Id, Kind};
 use context::Context;
+use count::{count, hands_on_a_count};
 use resets::resets;
 
 /// Steps of one run.
@@ -58,7 +61,9 @@ pub(super) fn judge(
         if budget.steps == 0 {
             break;
         }
-        if let Some(verdict) = judge_group(file, candidate, group, budget)
+        let verdict = judge_group(file, candidate, group, budget)
+            .or_else(|| steps::judge(file, candidate, group, budget));
+        if let Some(verdict) = verdict
             && best.as_ref().is_none_or(|known| better(&verdict, known))
         {
             best = Some(verdict);
@@ -73,8 +78,13 @@ fn better(one: &Verdict, other: &Verdict) -> bool {
 }
 
 fn run(file: &File<'_, '_>, plan: &Plan, budget: &mut Budget) -> Trace {
-    let (trace, steps) = Machine::run(file, plan);
+    let (mut trace, steps) = Machine::run(file, plan);
     budget.steps = budget.steps.saturating_sub(u64::from(steps));
+    if plan.batch && trace.rounds > 0 && trace.calls > trace.rounds {
+        let each = trace.calls.div_ceil(trace.rounds);
+        trace.waits.iter_mut().for_each(|wait| wait.after = wait.after.div_ceil(each));
+        trace.calls = trace.rounds;
+    }
     trace
 }
 
@@ -105,7 +115,8 @@ fn judge_group(
     let ops: HashSet<Id> = group.iter().copied().collect();
     let inner = in_inner_loop(file, candidate, &ops);
     let fates: &[Fate] = match file.language {
-        _ if inner => &[Fate::Throws],
+        Language::Go if inner => &[Fate::Bad],
+        _ if inner => &[Fate::Throws, Fate::Bad],
         // A status is looked at where there is no error.
         Language::Go if words::has(&context.text, &["status"]) => &[Fate::Bad, Fate::Said],
         Language::Go => &[Fate::Bad],
@@ -121,6 +132,8 @@ fn judge_group(
         arguments: candidate.recursive.and_then(|function| first_call(file, function)),
         flips: HashSet::new(),
         bump: 0.0,
+        defaults: true,
+        batch: inner,
         steps: STEPS,
         calls: u32::MAX,
     };
@@ -175,6 +188,10 @@ fn judge_group(
         || !leaves && goes_on::after_what_failed(file, candidate, group, &trace, (endless, waits));
     let content = content::decides(file, &context, group, &trace, endless);
     let kind = kind_of(&context, &trace, leaves || next, domain, (endless, content))?;
+    let awaits = domain && !content && content::is_awaited(file, candidate, group, &trace);
+    if kind == PolicyKind::Retry && awaits {
+        return None;
+    }
     let rank = rank(file, &context, group, &trace);
     let counts = hands_on_a_count(file, candidate);
     let confidence = confidence(&context, &trace, endless && !counts);
@@ -338,44 +355,6 @@ fn ways_out(file: &File<'_, '_>, trace: &Trace) -> Vec<Id> {
     all
 }
 
-/// How many attempts there are, and what that depends on.
-fn count(
-    file: &File<'_, '_>,
-    plan: &Plan,
-    trace: &Trace,
-    endless: bool,
-    budget: &mut Budget,
-) -> (Option<u32>, Option<(u16, i64)>) {
-    if endless {
-        return (None, None);
-    }
-    let usual = if plan.bump == 0.0 {
-        trace.calls
-    } else {
-        let mut plain = plan.clone();
-        plain.bump = 0.0;
-        run(file, &plain, budget).calls
-    };
-    if trace.bounds.is_empty() {
-        return (Some(usual), None);
-    }
-    let mut more = plan.clone();
-    more.bump = plan.bump + 2.0;
-    let other = run(file, &more, budget);
-    if other.calls == trace.calls {
-        return (Some(usual), None);
-    }
-    // A counter that begins at a default: the more it begins with, the fewer are left.
-    if other.calls < trace.calls && trace.symbols.iter().any(|symbol| symbol.usual.is_some()) {
-        return (Some(usual), None);
-    }
-    let symbol = trace.bounds[0];
-    let extra = trace.symbols.get(usize::from(symbol) - 1).map_or(0, |known| {
-        i64::from(trace.calls).saturating_sub((known.witness + plan.bump) as i64)
-    });
-    (Some(usual), Some((symbol, extra)))
-}
-
 /// What kind of repetition it is; `None`: none that is reported.
 fn kind_of(
     context: &Context,
@@ -470,6 +449,10 @@ fn kind_of(
         if question {
             return (words::is_probe(&context.call) && waits).then_some(PolicyKind::WaitForReady);
         }
+        // What is kept in this process is there sooner or later.
+        if context.gets && !context.outside && !context.named() && !context.said {
+            return None;
+        }
         let conflict = words::about_versions(&context.text) || words::about_exchange(&context.text);
         if conflict && !waits {
             return Some(PolicyKind::Conflict);
@@ -525,6 +508,7 @@ fn kind_of(
                 "login(",
             ],
         );
+        let repair = repair || words::has(&context.between, &["repair"]);
         if repair && trace.calls == 2 {
             return Some(PolicyKind::Replay);
         }
@@ -563,23 +547,6 @@ fn rank(file: &File<'_, '_>, context: &Context, group: &[Id], trace: &Trace) -> 
         rank += 4;
     }
     rank
-}
-
-/// Whether a function that calls itself hands on a count of its attempts, whoever looks at it.
-fn hands_on_a_count(file: &File<'_, '_>, candidate: &Candidate) -> bool {
-    let tree = file.tree;
-    let Some(function) = candidate.recursive else { return false };
-    let Some(name) = file.function_name(function) else { return false };
-    let counts = |id: Id| match tree.kind(id) {
-        Kind::Step { of, .. } => tree.last_name(*of).is_some_and(words::about_retry),
-        Kind::Binary { op: Op::Add | Op::Subtract, left, .. } => {
-            tree.last_name(*left).is_some_and(words::about_retry)
-        }
-        _ => false,
-    };
-    file.calls(name).iter().filter(|call| file.within(**call, function)).any(|call| {
-        matches!(tree.kind(*call), Kind::Call { args, .. } if args.iter().any(|arg| counts(arg.value)))
-    })
 }
 
 fn confidence(context: &Context, trace: &Trace, endless: bool) -> Confidence {

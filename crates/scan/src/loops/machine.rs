@@ -14,6 +14,7 @@ mod expression;
 mod flow;
 mod handed;
 mod later;
+mod lists;
 mod names;
 mod question;
 mod told;
@@ -67,9 +68,13 @@ pub(super) struct Plan {
     pub(super) arguments: Option<Id>,
     /// Conditions that are decided against the rule.
     pub(super) flips: HashSet<Id>,
+    /// Whether all calls of one round are one attempt.
+    pub(super) batch: bool,
     /// Added to the witness of each unknown number: a second run with another tells what depends
     /// on it.
     pub(super) bump: f64,
+    /// Whether it is added to those with a default, too.
+    pub(super) defaults: bool,
     /// The most steps.
     pub(super) steps: u32,
     /// After so many calls of the operation nothing more is asked.

@@ -257,7 +257,8 @@ pub(super) fn is_consuming(last: &str) -> bool {
         last,
         &[
             "next", "recv", "receive", "read", "scan", "dequeue", "poll", "take", "accept",
-            "readline", "readrune", "iterate", "listen", "serve", "consume", "pop",
+            "readline", "readrune", "iterate", "listen", "serve", "consume", "pop", "popleft",
+            "shift",
         ],
     )
 }
@@ -306,6 +307,9 @@ pub(super) fn is_question(last: &str) -> bool {
                 "empty",
                 "locked",
                 "progress",
+                "installed",
+                "initialized",
+                "initialised",
             ]
             .contains(&&**word)
         })

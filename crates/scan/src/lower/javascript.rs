@@ -12,10 +12,13 @@ mod declaration;
 mod import;
 #[cfg(test)]
 mod tests;
+mod typed;
 
 use std::borrow::Cow;
 
 use tree_sitter::Node as Syntax;
+
+pub(super) use typed::typed;
 
 use super::operator::operator;
 use super::switch::{self, Case};
@@ -316,12 +319,25 @@ fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         Some(function) if at.child_by_field_name("type_arguments").is_some() => {
             typed_call(b, at, function)
         }
-        _ => {
-            let callee = field(b, at, "function");
-            let args = arguments(b, at);
-            b.add(at, Kind::Call { callee, args, new: false })
-        }
+        Some(function) => match bound(b, at, function) {
+            Some(written) => node(b, written),
+            None => {
+                let callee = field(b, at, "function");
+                let args = arguments(b, at);
+                b.add(at, Kind::Call { callee, args, new: false })
+            }
+        },
+        None => b.add(at, Kind::Other(Vec::new())),
     }
+}
+
+/// What is bound in `f.bind(this)`, `function () { … }.bind(this)`: it is called as it is written.
+fn bound<'t>(b: &Builder<'_>, at: Syntax<'t>, callee: Syntax<'t>) -> Option<Syntax<'t>> {
+    let bind = callee.child_by_field_name("property")?;
+    let given = named(at.child_by_field_name("arguments")?);
+    let this = matches!(&given[..], [only] if only.kind() == "this");
+    let of = callee.child_by_field_name("object").filter(|_| this && b.text(bind) == "bind")?;
+    Some(of)
 }
 
 /// The grammar reads `await f<T>(x)` as `(await f)<T>(x)`, and `a + f<T>(x)` as `(a + f)<T>(x)`:

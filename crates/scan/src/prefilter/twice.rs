@@ -55,8 +55,10 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
     let has_handlers = handler_word(language).is_some();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
+        let begun = handlers;
+        let mut handles = None;
         if has_handlers {
-            let handles = handler(language, line);
+            handles = handler(language, line);
             handlers += usize::from(handles.is_some());
             if itself.line(line, handles) {
                 return true;
@@ -73,11 +75,18 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
             let end = line.trim_end();
             let open = end.ends_with('(') || end.ends_with(',') && arm.is_none();
             let more = lines.peek().filter(|_| open).map_or("", |next| next.trim());
-            let again = last.iter().any(|one| {
-                one.call == call
-                    && one.more == more
-                    && (one.kept && kept || one.handlers < handlers)
-            });
+            // `load(url).catch(() => load(url))`: one stands before the handler of its line.
+            let first = handles.is_some_and(|at| at + call.len() > line.len() - start);
+            let call = call.split(".catch(").next().unwrap_or(call);
+            let rest = handles.filter(|_| first).and_then(|at| line.get(at..)).unwrap_or_default();
+            let own = call.len() >= SHORTEST && rest.contains(call);
+            let handlers = if first { begun } else { handlers };
+            let again = own
+                || last.iter().any(|one| {
+                    one.call == call
+                        && one.more == more
+                        && (one.kept && kept || one.handlers < handlers)
+                });
             if again
                 && loops::may_be_repeated(language, name_of(call), || {
                     *said.get_or_insert_with(|| elsewhere(language, text))

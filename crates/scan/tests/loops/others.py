@@ -395,3 +395,36 @@ def until_built(client, build):
         if state == "ready":
             return
         time.sleep(1)
+
+
+# A person types another one.
+def unlock(key):
+    for retry in range(3):
+        passphrase = Passphrase.getpass("Passphrase: ")
+        if key.load_any(passphrase):
+            break
+    else:
+        raise PasswordRetriesExceeded
+
+
+# What failed is only counted.
+def send_once(client, pages):
+    for page in pages:
+        failed = []
+        for message in page:
+            try:
+                client.send(message)
+            except OSError:
+                failed.append(message)
+        if failed:
+            report(failed)
+
+
+# Another argument is what is wrong.
+def parsed(text):
+    try:
+        return load_settings(text)
+    except ValueError as error:
+        if "empty" not in str(error):
+            raise
+        return load_settings("{}")

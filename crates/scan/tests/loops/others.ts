@@ -142,3 +142,92 @@ async function markFailed(job: Job) {
     await db.jobs.update({ where: { id: job.id }, data: { status: 'failed' } });
   }
 }
+
+// The state of something that takes its time; the name is only a name.
+async function ensureActive(provider: Provider, name: string) {
+  const callWithRetry = async () => {
+    const result = await provider.request('getFunction', name);
+    if (result && result.Configuration.State === 'Active') {
+      return;
+    }
+    await wait(500);
+    await callWithRetry();
+  };
+  await callWithRetry();
+}
+
+// Until all of them are gone.
+async function untilGone(client: Client, vpc: string) {
+  let retries = 5;
+  let allGone = false;
+  while (!allGone && retries > 0) {
+    const answer = await client.send(new DescribeGateways(vpc));
+    allGone = answer.gateways.every((one) => one.State === 'deleted');
+    if (!allGone) {
+      await wait(20000);
+      retries--;
+    }
+  }
+}
+
+// Another name in each round.
+function freshFolder(base: string) {
+  for (let i = 0; i < 10; i++) {
+    const name = `${Date.now()}-${crypto.randomBytes(8).toString('hex')}`;
+    const folder = path.join(base, name);
+    try {
+      fs.mkdirSync(folder);
+      return folder;
+    } catch (err) {
+      if (err.code !== 'EEXIST') throw err;
+    }
+  }
+}
+
+// One after the other is asked.
+async function firstOfThem(hosts: string[]) {
+  for (let i = 0; i < 10; i++) {
+    const host = hosts.shift();
+    if (!host) break;
+    const answer = await client.request(host).catch(() => null);
+    if (answer) return answer;
+  }
+}
+
+// What failed is only told.
+async function sendOnce(pages: Message[][]) {
+  for (const page of pages) {
+    const failed: Message[] = [];
+    for (const message of page) {
+      try {
+        await client.send(message);
+      } catch (e) {
+        failed.push(message);
+      }
+    }
+    if (failed.length > 0) report(failed);
+  }
+}
+
+// Something else is asked for what failed.
+function fromAnother(name: string) {
+  return client.fetch(name).catch(() => client.fetch('default'));
+}
+
+// The limit of a request, and no wait.
+async function withLimit(url: string) {
+  const timer = setTimeout(stop, 1000, url, 1);
+  const answer = await client.request(url);
+  clearTimeout(timer);
+  return answer;
+}
+
+// Whether something is there yet, in this process.
+async function untilInstalled() {
+  for (let i = 0; i < 3; i++) {
+    await delay(500 * i);
+    if (_pacInstalled()) {
+      break;
+    }
+  }
+}

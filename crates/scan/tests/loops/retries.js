@@ -49,3 +49,125 @@ function connect(tries = 0) {
 async function folded() {
   return await Array(3).fill(0).reduce((p) => p.catch(() => call()), Promise.reject());
 }
+
+// expect typed-for-flow: retry attempts=6 delay=none
+function commitAll(section: any): Promise<void> {
+  const commit = (retries) => {
+    return section.commitAll().catch((error) => {
+      if (error && error.hasLabel('Transient') && retries > 0) {
+        return commit(retries - 1);
+      }
+      throw error;
+    });
+  };
+  return commit(5);
+}
+
+// expect bound-to-this: retry attempts=5 delay=exponential
+class Downloads {
+  download(request) {
+    return new Promise((resolve, reject) => {
+      this.client.request(request.url).then(resolve, function (e) {
+        if (++this.failures < 5) {
+          this.pause *= 2;
+          wait(this.pause).then(function () {
+            resolve(this.download(request));
+          }.bind(this));
+          return;
+        }
+        reject(e);
+      }.bind(this));
+    });
+  }
+
+  constructor() {
+    this.failures = 0;
+    this.pause = 500;
+  }
+}
+
+// expect handed-to-a-timer: retry attempts=4 delay=constant base=2000
+function poke(url, n) {
+  client.request(url, (err) => {
+    if (err && n < 3) setTimeout(poke, 2000, url, n + 1);
+  });
+}
+poke('http://a', 0);
+
+// expect once-more-in-catch: retry attempts=2 delay=none
+function loadPart(name) {
+  return client.fetch(name).catch(() => client.fetch(name));
+}
+
+// expect once-more-later: retry attempts=2 delay=constant base=30000
+async function dropLock(api, id) {
+  try {
+    await api.deleteLock(id);
+  } catch (e) {
+    // try again in half a minute
+    setTimeout(async () => {
+      await api.deleteLock(id);
+    }, 30000);
+  }
+}
+
+// expect timers-of-promises: retry attempts=4 delay=constant base=10000
+async function removeGroup(client, group) {
+  let retries = 4;
+  while (retries > 0) {
+    try {
+      if (group.ingress.length > 0) {
+        await client.send(new RevokeIngress(group.id));
+      }
+      await client.send(new RemoveGroup(group.id));
+      break;
+    } catch (error) {
+      if (retries > 1) {
+        const pause = 10000;
+        await setTimeout(pause);
+        retries--;
+      } else {
+        break;
+      }
+    }
+  }
+}
+
+// expect asks-the-server: retry attempts=infinite delay=server-directed
+async function verifyUrl(url) {
+  const response = await request({ url }).catch((response) => response);
+  const retry = response.headers?.['retry-after'];
+  if (retry) {
+    await new Promise((resolve) => setTimeout(resolve, retry * 1000));
+    return verifyUrl(url);
+  }
+  return response.status === 200;
+}
+
+// expect waits-on-shared-memory: retry attempts=infinite delay=linear
+function moveFile(from, to) {
+  const started = Date.now();
+  let backoff = 0;
+  for (;;) {
+    try {
+      fs.renameSync(from, to);
+      return;
+    } catch (err) {
+      if (Date.now() - started >= 60000) throw err;
+      if (backoff > 0) Atomics.wait(shared, 0, 0, backoff);
+      backoff = Math.min(backoff + 10, 100);
+    }
+  }
+}
+
+// expect status-of-no-answer: retry attempts=4 delay=none
+async function uploadPart(part) {
+  let failures = 0;
+  while (true) {
+    try {
+      return await http.request(part);
+    } catch (e) {
+      if (e.status != 0 || ++failures > 3) throw e;
+    }
+  }
+}

@@ -562,3 +562,71 @@ def run_jobs(api, jobs):
         api.run(jobs)
     except Exception:
         mark_jobs(jobs, JobStatus.PENDING)
+
+
+# expect what-failed-again: retry attempts=3 delay=constant base=1000
+def send_all(client, messages):
+    pending = messages
+    for _ in range(3):
+        failed = []
+        for message in pending:
+            try:
+                client.send(message)
+            except OSError:
+                failed.append(message)
+        if not failed:
+            break
+        pending = failed
+        time.sleep(1)
+
+
+# expect all-of-it-again: retry attempts=3 delay=none
+def read_all(repository):
+    for _ in range(MERGE_ATTEMPTS):
+        hashes = list_hashes(repository)
+        complete = True
+        merged = []
+        for one in hashes:
+            part = read_from_repository(repository, one)
+            if part is None:
+                complete = False
+                break
+            merged.append(part)
+        if complete:
+            return merged
+        # a part is gone: list them anew and retry
+
+
+MERGE_ATTEMPTS = 3
+
+
+# expect checked-and-again: retry attempts=2 delay=none
+def cleanup(folder):
+    try:
+        remove_tree(folder)
+    except (TypeError, AttributeError) as error:
+        if "None" not in f"{error}":
+            raise
+        remove_tree(folder)
+
+
+# expect alike-but-for-its-settings: retry attempts=2 delay=none
+def find_file(name):
+    (url, etag, error) = metadata_or_catch(name=name, endpoint=HOST, etag_timeout=10)
+    if error is not None and is_transient(error):
+        logger.info("No local file. Retrying..")
+        (url, etag, error) = metadata_or_catch(
+            name=name, endpoint=HOST, etag_timeout=60, retry_on_errors=True
+        )
+    if error is not None:
+        raise error
+    return url
+
+
+# expect handed-to-the-loop: retry attempts=4 delay=constant base=2000
+def poke(loop, client, n=0):
+    try:
+        client.send("poke")
+    except OSError:
+        if n < 3:
+            loop.call_later(2, poke, loop, client, n + 1)

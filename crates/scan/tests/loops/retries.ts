@@ -136,3 +136,51 @@ async function stateInARecord(job: Job) {
     await db.jobs.update({ where: { id: job.id }, data: { status: 'pending' } });
   }
 }
+
+// expect given-a-number-first: retry attempts=3 delay=none
+async function save(note: Note, saveID?: number, attempt = 1): Promise<void> {
+  try {
+    if (saveID === undefined) {
+      saveID = ++lastSaveID;
+    }
+    await db.executeTransaction(note);
+  } catch (e) {
+    if (e instanceof TimeoutError && attempt < 3) {
+      await save(note, saveID, attempt + 1);
+      return;
+    }
+    throw e;
+  }
+}
+
+// expect limit-of-an-outer-function: retry attempts=dynamic expression=MAX_RETRIES+1 delay=constant base=5000
+const persistent = (MAX_RETRIES: number, wait: Wait) =>
+  async function again(f: Call, numTry = 0) {
+    try {
+      return await f();
+    } catch (e) {
+      if (numTry < MAX_RETRIES) {
+        await wait(5000);
+        return again(f, numTry + 1);
+      }
+      throw e;
+    }
+  };
+
+// expect what-failed-again: retry attempts=3 delay=constant base=1000
+async function sendAll(messages: Message[]) {
+  let pending = messages;
+  for (let i = 0; i < 3; i++) {
+    const failed: Message[] = [];
+    for (const message of pending) {
+      try {
+        await client.send(message);
+      } catch (e) {
+        failed.push(message);
+      }
+    }
+    if (failed.length === 0) break;
+    pending = failed;
+    await sleep(1000);
+  }
+}

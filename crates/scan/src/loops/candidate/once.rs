@@ -31,10 +31,13 @@ pub(super) fn in_a_chain(file: &File<'_, '_>, id: Id) -> Option<Candidate> {
     let tree = file.tree;
     let Kind::Call { callee, args, .. } = tree.kind(id) else { return None };
     let Kind::Field { of, name } = tree.kind(*callee) else { return None };
-    if !INSTEAD.contains(name) {
-        return None;
-    }
-    let instead = args
+    // The second one that `then` is given is for what failed.
+    let given = match *name {
+        "then" => args.get(1..)?,
+        name if INSTEAD.contains(&name) => &args[..],
+        _ => return None,
+    };
+    let instead = given
         .iter()
         .map(|arg| arg.value)
         .find(|arg| matches!(tree.kind(*arg), Kind::Function { .. }))?;

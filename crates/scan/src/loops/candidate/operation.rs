@@ -2,9 +2,9 @@
 
 use foldhash::{HashSet, HashSetExt as _};
 
-use super::MOST_GROUPS;
 use super::same::root;
 use super::tested::tested;
+use super::{MOST_GROUPS, batch};
 use crate::language::Language;
 use crate::loops::callbacks;
 use crate::loops::file::File;
@@ -254,7 +254,8 @@ fn chosen(
         }
         // The rounds of an inner loop are not those of this one.
         if let Some(subject) = subject
-            && (in_inner_loop(file, call, subject) || in_head(file, subject, call))
+            && (in_inner_loop(file, call, subject) && !batch::is_asked_about(file, call, subject)
+                || in_head(file, subject, call))
         {
             continue;
         }

@@ -84,9 +84,13 @@ fn without_details(file: &File<'_, '_>, call: Id) -> Option<String> {
     let Kind::Call { callee, args, .. } = tree.kind(call) else { return None };
     let mut key = file.squeezed(*callee);
     let mut any = false;
-    for arg in args.iter().filter(|arg| arg.name.is_none()) {
-        let detail = matches!(tree.kind(arg.value), Kind::Number(_) | Kind::Bool(_) | Kind::Null);
-        if !detail {
+    let positional = args.iter().any(|arg| arg.name.is_none());
+    for arg in args.iter().filter(|arg| arg.name.is_none() == positional) {
+        let named =
+            arg.name.is_some_and(|name| words::about_retry(name) || words::any(name, words::WAITS));
+        let literal = matches!(tree.kind(arg.value), Kind::Number(_) | Kind::Bool(_) | Kind::Null);
+        if !named && !literal {
+            key.extend(arg.name);
             key.push(',');
             key.push_str(&plain(&file.squeezed(arg.value)));
             any = true;

@@ -117,12 +117,30 @@ fn replaced(file: &File<'_, '_>, name: &str, function: Id) -> bool {
             Kind::Assign { op: Some(Op::Or | Op::Else), .. } => false,
             Kind::Assign { op: None, value, .. } | Kind::Let { value: Some(value), .. } => {
                 here && (param || made_of_answers(file, *value))
+                    && !fills_in(file, *place, name)
                     && !matches!(tree.kind(*value), Kind::Binary { op: Op::Or | Op::Else, .. })
                     && !matches!(tree.kind(*value), Kind::Number(_) | Kind::Null | Kind::If { .. })
             }
             Kind::Assign { .. } => here && param,
             _ => false,
         }
+    })
+}
+
+/// Whether an assignment only gives a name a value that has none: `if x is None: x = make()`.
+fn fills_in(file: &File<'_, '_>, place: Id, name: &str) -> bool {
+    let tree = file.tree;
+    let is = |id: Id| matches!(tree.kind(id), Kind::Name(own) if *own == name);
+    let mut ups = tree.ancestors(place).take(2);
+    ups.any(|up| match tree.kind(up) {
+        Kind::If { test, then, .. } if file.within(place, *then) => match tree.kind(*test) {
+            Kind::Unary { op: Op::Not, of } => is(*of),
+            Kind::Binary { op: Op::Equal, left, right } => {
+                is(*left) && matches!(tree.kind(*right), Kind::Null)
+            }
+            _ => false,
+        },
+        _ => false,
     })
 }
 
@@ -232,6 +250,15 @@ pub(in crate::loops) fn advances(file: &File<'_, '_>, place: Id, group: &[Id]) -
                 })
         })
     };
+    // `name = f"{base}-{uuid4()}"`, of which a path is made.
+    let chance = |name: &str| {
+        file.assigned(name).iter().any(|at| match tree.kind(*at) {
+            Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => {
+                file.within(*at, place) && drawn(file, *value, &|_| false)
+            }
+            _ => false,
+        })
+    };
     let stepped = |name: &str| {
         fresh(name)
             || !words::about_retry(name)
@@ -260,7 +287,12 @@ pub(in crate::loops) fn advances(file: &File<'_, '_>, place: Id, group: &[Id]) -
             if receivers.contains(name) && reopens(file, *at, *value, place) {
                 return false;
             }
-            redirected(file, *value) || moves(file, name, *value) || drawn(file, *value, &stepped)
+            redirected(file, *value)
+                || moves(file, name, *value)
+                || drawn(file, *value, &stepped)
+                // Headers may have a number of chance in them.
+                || !matches!(tree.kind(*value), Kind::Record { .. })
+                    && drawn(file, *value, &chance)
         })
     })
 }

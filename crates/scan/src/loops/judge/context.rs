@@ -4,7 +4,7 @@ use crate::loops::candidate::{Candidate, Shape};
 use crate::loops::file::File;
 use crate::loops::machine::Trace;
 use crate::loops::words;
-use crate::tree::{Id, Kind, Tree};
+use crate::tree::{Handler, Id, Kind, Tree};
 
 /// What stands around a candidate.
 pub(super) struct Context {
@@ -26,6 +26,10 @@ pub(super) struct Context {
     pub(super) said: bool,
     /// Only errors that the code itself makes are caught around it.
     pub(super) mistake: bool,
+    /// The operation is a getter without arguments.
+    pub(super) gets: bool,
+    /// Of the same call twice, the lines from the first to the second.
+    pub(super) between: String,
     /// The operation asks a person.
     pub(super) asks: bool,
     /// It waits for something that runs already.
@@ -69,6 +73,9 @@ impl Context {
         let mut types =
             handlers.into_iter().flatten().flat_map(|handler| &handler.types).peekable();
         let mistake = types.peek().is_some() && types.all(|ty| words::is_mistake(tree.source(*ty)));
+        // What the error says was looked at before the call is made again.
+        let checked = candidate.shape == Shape::Repeat
+            && handlers.into_iter().flatten().any(|handler| checks(tree, handler));
         let awaited =
             tree.ancestors(call).take(3).any(|up| matches!(tree.kind(up), Kind::Await(_)));
         let caught = tree
@@ -88,7 +95,7 @@ impl Context {
             _ => tree.path(callee),
         };
         let path = path.unwrap_or_else(|| vec![&last]);
-        let outside = awaited || caught || words::leaves_the_process(&path);
+        let outside = awaited || caught || checked || words::leaves_the_process(&path);
         let around = lines_around(tree, candidate.place, group);
         let said = words::speaks_of_again(around)
             || candidate.shape == Shape::Repeat && words::drops_what_was_kept(around);
@@ -101,9 +108,15 @@ impl Context {
         Self {
             outside,
             said,
-            mistake,
+            mistake: mistake && !checked,
             asks: words::asks_a_person(tree.source(callee)),
             joins: joins(file, callee),
+            gets: matches!(tree.kind(call), Kind::Call { args, .. } if args.is_empty())
+                && words::words(&last).first().is_some_and(|word| &**word == "get"),
+            between: match candidate.shape {
+                Shape::Repeat => around.to_owned(),
+                _ => String::new(),
+            },
             prompts,
             text: tree.source(candidate.place).chars().take(4000).collect(),
             last,
@@ -160,6 +173,29 @@ fn joins(file: &File<'_, '_>, callee: Id) -> bool {
         }
         _ => false,
     })
+}
+
+/// Whether a handler asks what the error says, and raises it again unless that is of a kind:
+/// `if "locked" not in str(error): raise`.
+fn checks(tree: &Tree<'_>, handler: &Handler<'_>) -> bool {
+    let Some(error) = handler.name else { return false };
+    let Kind::Block(all) = tree.kind(handler.body) else { return false };
+    all.iter().any(|one| match tree.kind(*one) {
+        Kind::If { test, then, otherwise: None } => {
+            let speaks = tree.walk_here(*test).any(|at| match tree.kind(at) {
+                Kind::Name(name) => *name == error,
+                Kind::Text(_) => placeholder(tree.source(at), error),
+                _ => false,
+            });
+            speaks && tree.walk_here(*then).any(|at| matches!(tree.kind(at), Kind::Throw(_)))
+        }
+        _ => false,
+    })
+}
+
+/// Whether a text has a name in braces: `f"{error}"`.
+fn placeholder(text: &str, name: &str) -> bool {
+    text.split('{').skip(1).any(|part| part.trim_start_matches(' ').starts_with(name))
 }
 
 /// The text of a candidate's lines, with the two above it; of a pair of calls from the first to

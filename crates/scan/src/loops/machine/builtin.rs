@@ -52,10 +52,11 @@ impl<'s> Machine<'_, '_, 's> {
                 Ok(match value {
                     Value::List(all) => Some(Value::number(all.len() as f64)),
                     Value::Outcome(..) => Some(value),
+                    Value::Null if lower == "len" => Some(Value::number(0.0)),
                     _ => None,
                 })
             }
-            _ => Ok(None),
+            _ => self.kept(path, &lower, callee, args),
         }
     }
 

@@ -188,7 +188,10 @@ impl<'s> Machine<'_, '_, 's> {
         {
             return Ok(Some(Value::Unknown));
         }
-        let number = args
+        // `await setTimeout(pause)`, of which a promise is made.
+        let function = function.filter(|_| !(args.len() == 1 && self.is_pause(id, args[0].value)));
+        let further = further(last, args);
+        let number = args[..args.len() - further.len()]
             .iter()
             .rev()
             .map(|arg| arg.value)
@@ -221,10 +224,18 @@ impl<'s> Machine<'_, '_, 's> {
             if let Value::Function(target, frame) = value
                 && !matches!(tree.kind(function), Kind::Name("resolve" | "r" | "res" | "done"))
             {
-                self.invoke(target, Vec::new(), frame)?;
+                let given = self.values_of(further)?;
+                self.invoke(target, given, frame)?;
             }
         }
         Ok(Some(Value::Unknown))
+    }
+
+    /// Whether what is given to a call that is awaited says how long to wait.
+    fn is_pause(&self, call: Id, given: Id) -> bool {
+        let awaited =
+            self.tree.parent(call).is_some_and(|up| matches!(self.tree.kind(up), Kind::Await(_)));
+        awaited && !matches!(self.tree.kind(given), Kind::Function { .. })
     }
 
     pub(super) fn calls_itself(&self, id: Id) -> bool {
@@ -331,4 +342,11 @@ impl<'s> Machine<'_, '_, 's> {
             self.trace.waits.push(Wait { after: self.trace.calls, ms, at });
         }
     }
+}
+
+/// The arguments that are handed on to what runs later: `setTimeout(connect, ms, url, n + 1)`,
+/// `loop.call_later(5, self.connect, n + 1)`.
+fn further<'a, 's>(last: &str, args: &'a [Arg<'s>]) -> &'a [Arg<'s>] {
+    let handed = matches!(last, "setTimeout" | "call_later" | "callLater");
+    args.get(2..).filter(|_| handed).unwrap_or_default()
 }

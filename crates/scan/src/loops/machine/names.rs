@@ -197,7 +197,8 @@ impl<'s> Machine<'_, '_, 's> {
             }
         };
         let symbol = &self.trace.symbols[at];
-        let mut num = Num::exact(symbol.witness + self.plan.bump);
+        let bump = if self.plan.defaults || symbol.usual.is_none() { self.plan.bump } else { 0.0 };
+        let mut num = Num::exact(symbol.witness + bump);
         num.duration = usual.is_some_and(|usual| usual.duration);
         num.symbol = u16::try_from(at + 1).unwrap_or(u16::MAX);
         Value::Num(num)

@@ -2,7 +2,7 @@
 
 use super::super::value::{Num, Part, Truth, Value};
 use super::super::words;
-use super::{Exit, Machine, seen};
+use super::{Exit, Fate, Machine, seen};
 use crate::language::Language;
 use crate::tree::{Id, Kind, Op, Tree};
 
@@ -69,6 +69,11 @@ impl<'s> Machine<'_, '_, 's> {
                 self.bounded_by(*num);
                 if num.clock {
                     return Truth::Maybe(false);
+                }
+                // Where it went well, a server does not say when to ask again.
+                if num.server {
+                    self.notice(seen::STATUS);
+                    return Truth::of(self.failing());
                 }
                 if num.random { Truth::Yes } else { Truth::of(num.low != 0.0) }
             }
@@ -391,8 +396,12 @@ impl<'s> Machine<'_, '_, 's> {
             return Truth::Maybe(true);
         }
         self.notice(seen::STATUS);
+        // The status of an error is never good: where it is 0 there was no answer.
         let good = said_good
-            || known.is_some_and(|num| (num.low >= 200.0 && num.low < 300.0) || num.low == 0.0);
+            || known.is_some_and(|num| {
+                (num.low >= 200.0 && num.low < 300.0)
+                    || num.low == 0.0 && self.plan.fate != Fate::Throws
+            });
         let holds = |equal: bool| Truth::of(equal);
         match op {
             Op::Equal if good => holds(!fail),

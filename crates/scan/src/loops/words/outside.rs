@@ -305,7 +305,7 @@ pub(in crate::loops) fn is_prompt(callee: &str) -> bool {
         last,
         "input" | "raw_input" | "getpass" | "prompt" | "confirm" | "readLine" | "ReadLine"
     );
-    asks && at_a_person(of)
+    asks && (at_a_person(of) || last == "getpass")
 }
 
 /// What a callee belongs to, and its own name.

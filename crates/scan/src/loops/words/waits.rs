@@ -52,6 +52,7 @@ pub(in crate::loops) fn sleep(language: Language, path: &[&str], last: &str) -> 
         {
             Sleep::Millis
         }
+        (L::JavaScript | L::TypeScript | L::Tsx, "wait") if receiver == "Atomics" => Sleep::Millis,
         (
             _,
             "delay" | "pause" | "backoff" | "back_off" | "dobackoff" | "waitfor"
