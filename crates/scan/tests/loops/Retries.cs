@@ -383,4 +383,26 @@ class Limits
             }
         }
     }
+
+    // expect waited-for-in-place: retry attempts=2 delay=constant base=1100
+    Recording WaitedForInPlace(string id)
+    {
+        Recording found = null;
+        try
+        {
+            last = DateTime.Now;
+            found = client.Recordings.GetAsync(id).GetAwaiter().GetResult();
+        }
+        catch
+        {
+            Thread.Sleep(1100);
+            try
+            {
+                last = DateTime.Now;
+                found = client.Recordings.GetAsync(id).GetAwaiter().GetResult();
+            }
+            catch { }
+        }
+        return found;
+    }
 }

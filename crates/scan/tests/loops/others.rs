@@ -82,3 +82,17 @@ fn read_all(source: &mut Source, buffer: &mut Vec<u8>) {
         handle(&buffer);
     }
 }
+
+// Another service in each round, as a counter goes round.
+async fn another_service() -> Result<IpAddr> {
+    let mut errors = Vec::new();
+    for _ in 0..SERVICES.len() {
+        let at = NEXT.fetch_add(1, Ordering::SeqCst) % SERVICES.len();
+        let service = SERVICES[at];
+        match client.get(service).send().await {
+            Ok(answer) => return Ok(answer.ip()),
+            Err(error) => errors.push(error),
+        }
+    }
+    Err(all_failed(errors))
+}

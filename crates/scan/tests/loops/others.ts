@@ -231,3 +231,10 @@ async function untilInstalled() {
     }
   }
 }
+
+// The same is done when it went well and when it failed.
+function sendOnce(request: Body) {
+  post("/orders", request)
+    .then(() => { saveState(false); close(); })
+    .catch((error) => { saveState(false); });
+}

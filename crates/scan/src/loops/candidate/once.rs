@@ -23,6 +23,11 @@ pub(super) const INSTEAD: &[&str] = &[
     "rescue",
 ];
 
+/// Whether a function calls what it is given, and gives what that gave.
+fn runs(name: &str) -> bool {
+    matches!(name, "runCatching" | "catching" | "supplyAsync" | "fromCallable" | "defer" | "Try")
+}
+
 /// Patterns of what failed.
 const FAILED: &[&str] = &["Err", "Failure", "Left", "Error"];
 
@@ -49,7 +54,14 @@ pub(super) fn in_a_chain(file: &File<'_, '_>, id: Id) -> Option<Candidate> {
     // What is done first in between makes it another thing: it repairs, it looks elsewhere.
     let second = *others.first()?;
     let text = file.squeezed(second);
-    let first = tree.walk(*of).filter(may).find(|call| file.squeezed(*call) == text)?;
+    let same = |call: &Id| may(call) && file.squeezed(*call) == text;
+    // What a function in the chain does when all went well is not what failed; `runCatching` calls its own.
+    let first = match tree.kind(*of) {
+        Kind::Call { callee, .. } if tree.last_name(*callee).is_some_and(runs) => {
+            tree.walk(*of).find(same)
+        }
+        _ => tree.walk_here(*of).find(same),
+    }?;
     let entry = statement(file, id).unwrap_or(id);
     Some(Candidate {
         shape: Shape::Repeat,

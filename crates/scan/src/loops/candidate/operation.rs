@@ -32,6 +32,7 @@ pub(super) fn derived<'s>(
         },
         _ => false,
     };
+    vars.extend(indices(file, within));
     // `endpoint = endpoints[i]`: an element, though it is counted.
     let mut items: HashSet<&str> = HashSet::new();
     for _ in 0..2 {
@@ -154,6 +155,43 @@ fn in_inner_loop(file: &File<'_, '_>, call: Id, subject: Id) -> bool {
         inner = up;
     }
     looped
+}
+
+/// What is set anew in each round to go on in a list: `at = next.fetch_add(1) % hosts.len()`, and then
+/// `hosts[at]`.
+fn indices<'s>(file: &File<'_, 's>, within: Id) -> HashSet<&'s str> {
+    let tree = file.tree;
+    let set: HashSet<&str> = tree
+        .walk(within)
+        .filter_map(|id| match tree.kind(id) {
+            Kind::Let { target, value: Some(value), .. } => match tree.kind(*target) {
+                Kind::Name(name) => goes_on(file, *value).then_some(*name),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    tree.walk(within)
+        .filter_map(|id| match tree.kind(id) {
+            Kind::Index { at, .. } => match tree.kind(*at) {
+                Kind::Name(name) if set.contains(name) => Some(*name),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect()
+}
+
+/// Whether an expression gives the next one in a circle.
+fn goes_on(file: &File<'_, '_>, value: Id) -> bool {
+    let tree = file.tree;
+    tree.walk_here(value).any(|at| match tree.kind(at) {
+        Kind::Binary { op: Op::Remainder, .. } => true,
+        Kind::Call { callee, .. } => tree
+            .last_name(*callee)
+            .is_some_and(|name| words::any(name, &["next", "increment", "advance", "rotate"])),
+        _ => false,
+    })
 }
 
 /// Whether an expression is an element of a list: `list.get(i)`.
@@ -527,6 +565,8 @@ pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: b
                 | "raise_for_status"
                 | "json"
                 | "ConfigureAwait"
+                | "GetAwaiter"
+                | "GetResult"
                 | "expect"
                 | "into_inner"
                 | "status"
