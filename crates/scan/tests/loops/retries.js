@@ -171,3 +171,39 @@ async function uploadPart(part) {
     }
   }
 }
+
+// expect again-and-return: retry attempts=3 delay=none
+async function saveNote(note, attempt = 1) {
+  if (note.disabled) return;
+  if (note.readOnly) return;
+  if (note.html === undefined) return;
+  if (note.state === null) return;
+  if (note.author === null) return;
+  if (note.parent === null) return;
+  try {
+    await db.executeTransaction(note);
+  } catch (e) {
+    if (e instanceof TimeoutError && attempt < 3) {
+      await saveNote(note, attempt + 1);
+      return;
+    }
+    throw e;
+  }
+}
+
+// expect failures-in-a-field: retry attempts=dynamic expression=this.maxFailures delay=constant base=3000
+class Uploads {
+  async upload(request) {
+    try {
+      await this.client.request(request);
+    } catch (e) {
+      if (this.failures >= this.maxFailures) {
+        this.failures = 0;
+        throw new Error('too many');
+      }
+      this.failures++;
+      await wait(3000);
+      return this.upload(request);
+    }
+  }
+}

@@ -95,6 +95,14 @@ impl<'s> Machine<'_, '_, 's> {
                 !value.is_some_and(|value| self.goes_on(value))
             }
             Kind::Propagate(_) => false,
+            // `await again(); return;` does not give up either.
+            Kind::Block(all)
+                if matches!(all[..], [.., before, last]
+                    if matches!(self.tree.kind(last), Kind::Return(None))
+                        && self.calls_itself(before)) =>
+            {
+                false
+            }
             Kind::Block(all) => all.last().is_some_and(|last| self.leaves(*last)),
             Kind::If { then, otherwise: Some(otherwise), .. } => {
                 self.leaves(*then) && self.leaves(*otherwise)
