@@ -190,20 +190,3 @@ async function saveNote(note, attempt = 1) {
     throw e;
   }
 }
-
-// expect failures-in-a-field: retry attempts=dynamic expression=this.maxFailures delay=constant base=3000
-class Uploads {
-  async upload(request) {
-    try {
-      await this.client.request(request);
-    } catch (e) {
-      if (this.failures >= this.maxFailures) {
-        this.failures = 0;
-        throw new Error('too many');
-      }
-      this.failures++;
-      await wait(3000);
-      return this.upload(request);
-    }
-  }
-}

@@ -60,12 +60,7 @@ fn limit(trace: &Trace, defaults: bool) -> u16 {
             words::about_retry(&known.text) && (defaults || known.usual.is_none())
         })
     };
-    let limits = |symbol: &&u16| {
-        let known = trace.symbols.get(usize::from(**symbol) - 1);
-        known.is_some_and(|known| words::any(&known.text, &["max", "limit", "maximum"]))
-    };
-    let mut all = trace.bounds.iter();
-    all.clone().find(named).or_else(|| all.find(limits)).copied().unwrap_or(trace.bounds[0])
+    trace.bounds.iter().find(named).copied().unwrap_or(trace.bounds[0])
 }
 
 /// Whether a function that calls itself hands on a count of its attempts, whoever looks at it.

@@ -8,10 +8,6 @@ use crate::tree::{Id, Kind, Op};
 
 /// Names of what the time of all attempts is held to.
 const LIMITS_OF_TIME: &[&str] = &["timeout", "ttl", "deadline", "budget", "expiry", "expires"];
-/// Words of limits.
-const LIMITS: &[&str] = &["cap", "max", "limit", "maximum"];
-/// Words of what counts failures up.
-const FAILURES: &[&str] = &["failures", "fails", "failed", "errors", "consecutive"];
 
 impl<'s> Machine<'_, '_, 's> {
     /// A name, a field, an element.
@@ -186,12 +182,10 @@ impl<'s> Machine<'_, '_, 's> {
                 let is = |list: &[&str]| all.iter().any(|word| list.contains(&&**word));
                 let witness = match usual {
                     Some(usual) => usual.low,
-                    None if is(LIMITS) && is(words::WAITS) => 1e7,
+                    None if is(&["cap", "max", "limit", "maximum"]) && is(words::WAITS) => 1e7,
                     // What all waits together are held to lasts longer than one of them.
                     None if is(LIMITS_OF_TIME) && !is(&["retry", "wait", "delay", "sleep"]) => 64.0,
                     None if is(words::WAITS) => 8.0,
-                    // What counts up to a limit that is not known either begins at nothing.
-                    None if is(FAILURES) && !is(LIMITS) => 0.0,
                     None => 4.0,
                 };
                 let usual = usual.map(|usual| usual.low);
