@@ -99,11 +99,10 @@ impl Asked {
 
     /// What the program says to these words, which make it print JSON.
     pub(super) fn json(&self, words: &[&str], more: &[String]) -> Result<Value> {
-        let line = [words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>().as_slice(), more]
-            .concat()
-            .join(" ");
-        self.answer(&line, || {
-            let text = output(program(&self.damper).args(words).args(more))?;
+        let words: Vec<&str> =
+            words.iter().copied().chain(more.iter().map(String::as_str)).collect();
+        self.answer(&words.join(" "), || {
+            let text = output(program(&self.damper).args(&words))?;
             serde_json::from_str(&text).context("the program printed something else than JSON")
         })
     }
@@ -130,7 +129,8 @@ impl Asked {
     /// One of so many parts of a `damper price` that is too long for one machine.
     pub(super) fn price_part(&self, words: &[&str], shard: Shard) -> Result<Value> {
         let Shard { index, count } = shard;
-        let line = format!("{} {index}/{count}", words.join(" "));
+        let line =
+            format!("{} --requests {} --shard {index}/{count}", words.join(" "), self.requests);
         self.answer(&line, || {
             let file = scratch(&format!("part-{index}.json"))?;
             let more =
@@ -141,8 +141,8 @@ impl Asked {
         })
     }
 
-    /// The result of a `damper price` whose parts are answered one by one.
-    pub(super) fn price_of_parts(&self, words: &[&str], count: usize) -> Result<Value> {
+    /// The result of a `damper price` whose parts are answered one by one; its figures go to a CSV file, too.
+    pub(super) fn price_of_parts(&self, words: &[&str], count: usize, csv: &Path) -> Result<Value> {
         let mut files = Vec::new();
         for index in 0..count {
             let part = self.price_part(words, Shard { index, count })?;
@@ -150,8 +150,9 @@ impl Asked {
             fs::write(&file, part.to_string()).with_context(|| file.display().to_string())?;
             files.push(file);
         }
-        let merged =
-            output(program(&self.damper).args(["price", "--json", "--merge"]).args(files))?;
+        let mut merge = program(&self.damper);
+        merge.args(["price", "--json", "--csv"]).arg(csv).arg("--merge").args(files);
+        let merged = output(&mut merge)?;
         serde_json::from_str(&merged).context("the program printed something else than JSON")
     }
 
@@ -161,11 +162,11 @@ impl Asked {
     }
 }
 
-/// A file for what two runs of the program tell each other.
+/// A file for what two runs of the program tell each other, and no other shard at work here.
 fn scratch(name: &str) -> Result<PathBuf> {
     let folder = process::target()?.join("study");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    Ok(folder.join(name))
+    Ok(folder.join(format!("{}-{name}", std::process::id())))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::asked::{Asked, Shard};
-use super::csv::{Csv, figure};
 use super::{
     fill, image, interval, list, number, page, points, price_at, provenance, rate, short, text,
 };
@@ -36,9 +35,9 @@ pub(super) fn ask(asked: &Asked, group: usize) -> Result<()> {
 }
 
 pub(super) fn make(asked: &Asked) -> Result<()> {
-    let large = asked.price_of_parts(SIZES[0], PARTS)?;
-    let small = asked.price_of_parts(SIZES[1], PARTS)?;
-    figures(&[("300/s", &large), ("30/s", &small)]).write("price-of-a-budget.csv")?;
+    let of = |size: usize, csv: &str| asked.price_of_parts(SIZES[size], PARTS, &page(csv));
+    let large = of(0, "price-of-a-budget.csv")?;
+    let small = of(1, "price-of-a-budget-small.csv")?;
     for bursty in [false, true] {
         let name = if bursty { "price-bursts.svg" } else { "price-independent.svg" };
         image(name, &plane(&large, bursty).draw())?;
@@ -53,52 +52,6 @@ pub(super) fn make(asked: &Asked) -> Result<()> {
             ("provenance", provenance(&large)),
         ],
     )
-}
-
-/// Rates per second, and shares of requests.
-fn figures(results: &[(&str, &Value)]) -> Csv {
-    let mut csv = Csv::new(&[
-        "size",
-        "budget",
-        "control",
-        "default",
-        "frontier",
-        "hidden_rps",
-        "hidden_low",
-        "hidden_high",
-        "errors",
-        "bursty",
-        "success",
-        "price",
-        "price_low",
-        "price_high",
-    ]);
-    let yes = |of: &Value, key: &str| (of[key] == true).to_string();
-    for (size, result) in results {
-        for setting in list(result, "settings") {
-            let [low, high] = interval(setting, "hidden_ci95").map_or([None; 2], |e| e.map(Some));
-            for price in list(setting, "prices") {
-                let ends = interval(price, "price_ci95").map_or([None; 2], |e| e.map(Some));
-                csv.row(&[
-                    (*size).to_owned(),
-                    text(setting, "budget").to_owned(),
-                    text(setting, "control").to_owned(),
-                    yes(setting, "default"),
-                    yes(setting, "frontier"),
-                    figure(number(setting, "hidden_rps")),
-                    figure(low),
-                    figure(high),
-                    figure(number(price, "errors")),
-                    yes(price, "bursty"),
-                    figure(number(price, "success")),
-                    figure(number(price, "price")),
-                    figure(ends[0]),
-                    figure(ends[1]),
-                ]);
-            }
-        }
-    }
-    csv
 }
 
 fn hidden(setting: &Value) -> String {
