@@ -9,6 +9,7 @@ mod parts;
 mod read;
 mod schedule;
 mod seek;
+pub(crate) mod unknown;
 
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 

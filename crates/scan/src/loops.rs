@@ -71,6 +71,11 @@ pub(crate) fn may_be_repeated(
         && (words::leaves_the_process(&path) || elsewhere())
 }
 
+/// The words of a name, in lower case: `isRetryable_error` is `is`, `retryable`, `error`.
+pub(crate) fn words_of(name: &str) -> std::rc::Rc<[Box<str>]> {
+    words::words(name)
+}
+
 pub(crate) use words::{drops_what_was_kept, speaks_of_again, word_before};
 
 /// The hand-rolled retries of a file, in the order of their lines.

@@ -53,6 +53,9 @@ pub struct Known<'k> {
     pub manifests: Option<&'k Manifests>,
     /// The services whose clients are looked for; `None`: clients are not looked for.
     pub services: Option<&'k Services>,
+    /// Functions of all files whose names say that they retry; `None`: not known yet, and nothing
+    /// is said of those that are not among them.
+    pub helpers: Option<&'k BTreeSet<String>>,
 }
 
 /// A file as the finders see it.
@@ -167,6 +170,10 @@ struct Part {
     open: bool,
     /// Whether it was worth parsing.
     parsed: bool,
+    /// Whether it calls something that says it retries, which another file may declare.
+    asks: bool,
+    /// The functions of it that say so.
+    helpers: BTreeSet<String>,
     /// Names of files and folders where such constants may be.
     near: BTreeSet<String>,
     /// What it says as configuration does.
@@ -193,7 +200,7 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
     let services = options.calls.then(|| Services::of(readings())).filter(|all| !all.is_empty());
     let homes = Homes::of(readings());
     let services = services.as_ref();
-    let first = Known { project: None, manifests: Some(&manifests), services };
+    let first = Known { manifests: Some(&manifests), services, ..Known::default() };
     let mut parts: Vec<_> = pool.install(|| {
         let each = walked.files.par_iter().map(|found| {
             if control.stop.load(Ordering::Relaxed) {
@@ -210,16 +217,18 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
     });
     pool.install(|| constants_of_others(&walked.files, &mut parts, &options.limits, control));
     // Once more where a number stands in another file, now that all of them are known.
-    let mut project = Project::new();
+    let (mut project, mut helpers) = (Project::new(), BTreeSet::new());
     for (found, part) in walked.files.iter().zip(&mut parts) {
         if let Some(Ok(part)) = part {
             project.add(&found.path, std::mem::take(&mut part.constants));
+            helpers.append(&mut part.helpers);
         }
     }
-    let again = Known { project: Some(&project), ..first };
+    let again = Known { project: Some(&project), helpers: Some(&helpers), ..first };
     pool.install(|| {
         walked.files.par_iter().zip(&mut parts).for_each(|(found, part)| {
-            let open = matches!(part, Some(Ok(part)) if part.open && part.file.is_some());
+            let asks = |part: &Part| part.open && part.file.is_some() || part.asks;
+            let open = matches!(part, Some(Ok(part)) if asks(part));
             if open && !control.stop.load(Ordering::Relaxed) {
                 *part = Some(one(found, &options.limits, again));
             }
@@ -378,6 +387,8 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
         constants: Constants::default(),
         open: false,
         parsed: false,
+        asks: false,
+        helpers: BTreeSet::new(),
         near: BTreeSet::new(),
         said: Said::of(scope),
     };
@@ -407,6 +418,10 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
         part.said.add(said, &text);
     }
     part.open = open;
+    if known.helpers.is_none() {
+        part.asks = library::unknown::asks(&tree);
+        part.helpers = library::unknown::declared(&tree);
+    }
     part.constants = Constants::of(&tree);
     part.findings = rules::of_file(&Context { tree: &tree, source: &source, policies: &policies });
     let (suppressions, wrong) = suppress::of(&text);
@@ -462,6 +477,14 @@ pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> (Vec<
         if !taken {
             all.push(found.policy);
         }
+    }
+    if let Some(helpers) = known.helpers {
+        let within =
+            |one: &Policy, other: &Policy| one.line <= other.end_line && other.line <= one.end_line;
+        let unknown = library::unknown::find(tree, &context, helpers).into_iter();
+        let alone: Vec<_> =
+            unknown.filter(|one| !all.iter().any(|other| within(one, other))).collect();
+        all.extend(alone);
     }
     for policy in &mut all {
         policy.delay.forget_absurd();

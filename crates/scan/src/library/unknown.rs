@@ -1,0 +1,257 @@
+//! Helpers of libraries that the catalogue does not know, told by their names: a call of something
+//! that says it retries, given what to do, where no file of the scan declares it.
+
+use std::collections::BTreeSet;
+
+use super::{Context, call};
+use crate::loops::words_of;
+use crate::policy::{
+    Attempts, By, Confidence, Delay, DelayKind, Jitter, Kind as PolicyKind, Policy, Setting,
+};
+use crate::tree::{Arg, Id, Kind, Tree};
+
+/// What a name has in it that says it retries.
+const SAY: &[&str] = &["retry", "retries", "retrying", "retryable"];
+/// A first word that makes of it something else: what asks, tells, shows, or only makes ready.
+const NOT_FIRST: &[&str] = &[
+    "add",
+    "after",
+    "before",
+    "build",
+    "calculate",
+    "can",
+    "cancel",
+    "check",
+    "compute",
+    "configure",
+    "count",
+    "create",
+    "describe",
+    "disable",
+    "emit",
+    "enable",
+    "expect",
+    "find",
+    "get",
+    "handle",
+    "has",
+    "is",
+    "list",
+    "log",
+    "make",
+    "max",
+    "mock",
+    "new",
+    "next",
+    "no",
+    "not",
+    "of",
+    "on",
+    "parse",
+    "record",
+    "register",
+    "remove",
+    "render",
+    "reset",
+    "resolve",
+    "schedule",
+    "select",
+    "set",
+    "should",
+    "show",
+    "stop",
+    "stub",
+    "test",
+    "track",
+    "use",
+    "verify",
+    "watch",
+    "when",
+];
+/// A last word that makes of it a thing.
+const NOT_LAST: &[&str] = &[
+    "action",
+    "actions",
+    "after",
+    "attempt",
+    "attempts",
+    "builder",
+    "button",
+    "config",
+    "context",
+    "count",
+    "counter",
+    "data",
+    "delay",
+    "dialog",
+    "error",
+    "errors",
+    "event",
+    "exception",
+    "handler",
+    "info",
+    "interceptor",
+    "interval",
+    "label",
+    "limit",
+    "listener",
+    "message",
+    "metrics",
+    "middleware",
+    "observer",
+    "options",
+    "params",
+    "plugin",
+    "policy",
+    "predicate",
+    "props",
+    "queue",
+    "reason",
+    "result",
+    "screen",
+    "settings",
+    "snackbar",
+    "state",
+    "status",
+    "strategy",
+    "template",
+    "time",
+    "timer",
+    "view",
+];
+/// How the import of a file of one's own begins.
+const OWN: &[&str] = &[".", "/", "@/", "~", "crate", "super", "self"];
+/// More attempts than this are no number of attempts.
+const MOST: f64 = 100.0;
+
+/// The names of this file's functions and classes that say so.
+pub(crate) fn declared(tree: &Tree<'_>) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for id in tree.ids() {
+        let name = match tree.kind(id) {
+            Kind::Function { name: Some(name), .. } | Kind::Class { name: Some(name), .. } => name,
+            Kind::Let { target, value: Some(_), .. } | Kind::Assign { target, .. } => {
+                match tree.last_name(*target) {
+                    Some(name) => name,
+                    None => continue,
+                }
+            }
+            _ => continue,
+        };
+        if says(name) {
+            names.insert((*name).to_owned());
+        }
+    }
+    names
+}
+
+/// Whether a file has such a call: then it is asked what other files declare.
+pub(crate) fn asks(tree: &Tree<'_>) -> bool {
+    tree.ids().any(|id| helper(tree, id).is_some())
+}
+
+/// The calls of helpers that none of the files declares, as policies.
+pub(crate) fn find(
+    tree: &Tree<'_>,
+    context: &Context<'_, '_, '_>,
+    declared: &BTreeSet<String>,
+) -> Vec<Policy> {
+    let all = tree.ids().filter_map(|id| helper(tree, id));
+    let unknown = all.filter(|helper| !declared.contains(helper.name));
+    unknown.filter_map(|helper| policy(tree, context, &helper)).collect()
+}
+
+/// Whether a name says that what it is given is retried.
+fn says(name: &str) -> bool {
+    let words = words_of(name);
+    let word =
+        |at: Option<&Box<str>>, list: &[&str]| at.is_some_and(|word| list.contains(&&**word));
+    words.iter().any(|word| SAY.contains(&&**word))
+        && !word(words.first(), NOT_FIRST)
+        && !word(words.last(), NOT_LAST)
+}
+
+/// A call of something whose name says that it retries, that is given a function.
+struct Helper<'t, 's> {
+    call: Id,
+    callee: Id,
+    name: &'s str,
+    args: &'t [Arg<'s>],
+}
+
+fn helper<'t, 's>(tree: &'t Tree<'s>, id: Id) -> Option<Helper<'t, 's>> {
+    let Kind::Call { callee, args, new: false } = tree.kind(id) else { return None };
+    let name = tree.last_name(*callee).filter(|name| says(name))?;
+    let work = |value: Id| matches!(tree.kind(value), Kind::Function { name: None, params, .. } if params.len() <= 2);
+    let given = args.iter().any(|arg| work(arg.value));
+    given.then_some(Helper { call: id, callee: *callee, name, args })
+}
+
+fn policy(
+    tree: &Tree<'_>,
+    context: &Context<'_, '_, '_>,
+    helper: &Helper<'_, '_>,
+) -> Option<Policy> {
+    let Helper { call: id, callee, name, args } = *helper;
+    let imported = context.values.imports().qualify(tree, callee);
+    let module = imported.as_ref().map_or("", |imported| &imported.module);
+    // It is of this repository, though the file was not read.
+    if OWN.iter().any(|own| module.starts_with(own)) {
+        return None;
+    }
+    let package = if module.is_empty() { name } else { module }.to_owned();
+    let span = tree.span(id);
+    let given = number(tree, args);
+    Some(Policy {
+        line: span.line,
+        end_line: span.end_line,
+        language: context.language,
+        by: By::Library { id: "unknown".into(), package },
+        kind: PolicyKind::Retry,
+        attempts_total: Setting::derived(Attempts::Dynamic {
+            expression: match given {
+                Some(given) => format!("{given}, with or without the first, by {name}"),
+                None => format!("decided by {name}"),
+            },
+            low: Some(given.unwrap_or(1)),
+            high: given.map(|given| given + 1),
+            usual: given,
+        }),
+        delay: Delay {
+            kind: Setting::derived(DelayKind::Dynamic),
+            base_ms: None,
+            factor: None,
+            cap_ms: None,
+            jitter: Setting::derived(Jitter::Unknown),
+            schedule_ms: Vec::new(),
+        },
+        deadline_ms: None,
+        attempt_timeout_ms: None,
+        retries_on: Setting::derived(Vec::new()),
+        catches_all: false,
+        budget: None,
+        breaker: false,
+        pushback: false,
+        call: call::wrapped(tree, id, false),
+        scope: context.scope,
+        confidence: Confidence::Medium,
+        implicit: false,
+        notes: vec![format!(
+            "no file of the scan declares {name}, and the catalogue does not know it: its name says \
+             that it retries what it is given"
+        )],
+        also: Vec::new(),
+    })
+}
+
+/// The number of attempts or of retries among what a call is given, if only one number may be it.
+fn number(tree: &Tree<'_>, args: &[Arg<'_>]) -> Option<u32> {
+    let whole = |id: Id| match tree.kind(id) {
+        Kind::Number(value) if (1.0..=MOST).contains(value) && value.fract() == 0.0 => {
+            Some(*value as u32)
+        }
+        _ => None,
+    };
+    let mut all = args.iter().filter_map(|arg| whole(arg.value));
+    all.next().filter(|_| all.next().is_none())
+}
