@@ -1,6 +1,6 @@
 //! Where the time of a scan goes, on one thread:
 //!
-//!     cargo run --release --package damper-scan --example speed -- FOLDER...
+//!     cargo run --release --package damper-scan --example scan_speed -- FOLDER...
 //!
 //! prints lines per second of each stage, and how many lines need parsing.
 #![allow(clippy::print_stdout, reason = "a program that prints")]

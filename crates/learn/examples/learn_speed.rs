@@ -1,6 +1,6 @@
 //! How fast traces are read, and how much memory that takes.
 //!
-//! `cargo run --release -p damper-learn --example speed -- FILES`
+//! `cargo run --release -p damper-learn --example learn_speed -- FILES`
 #![allow(missing_docs)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it prints")]
 #![allow(clippy::disallowed_types, reason = "this is a benchmark")]
