@@ -16,6 +16,7 @@ mod interceptor;
 mod judge;
 mod limits;
 mod machine;
+mod pauses;
 mod requeue;
 mod schedule;
 mod value;
@@ -71,6 +72,7 @@ pub(crate) fn may_be_repeated(
         && (words::leaves_the_process(&path) || elsewhere())
 }
 
+pub(crate) use pauses::of as pauses_of;
 pub(crate) use words::{drops_what_was_kept, speaks_of_again, word_before};
 
 /// The hand-rolled retries of a file, in the order of their lines.

@@ -1,6 +1,7 @@
 //! From the waits of a run to how they grow, how they are spread and how long they are at most.
 
 use super::file::File;
+use super::judge::Verdict;
 use super::machine::Trace;
 use super::value::Num;
 use super::words;
@@ -18,8 +19,30 @@ pub(super) struct Schedule {
     pub(super) waits: Vec<Id>,
 }
 
-/// The waits of a run of a failing operation.
-pub(super) fn of(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule {
+/// The waits of a failing operation. Where a server may say how long, and does not, something else
+/// is waited: that is its schedule, unless it is always the same.
+pub(super) fn of(file: &File<'_, '_>, verdict: &Verdict) -> Schedule {
+    let endless = verdict.attempts.is_none();
+    let mut said = of_run(file, &verdict.failing, endless);
+    let Some(slower) = &verdict.slower else { return said };
+    let mut plain = of_run(file, slower, endless);
+    match plain.delay.kind.value {
+        _ if !said.pushback => return plain,
+        DelayKind::None | DelayKind::ServerDirected => {}
+        DelayKind::Constant => said.delay.base_ms = said.delay.base_ms.or(plain.delay.base_ms),
+        _ => {
+            plain.pushback = true;
+            plain.waits.extend(said.waits);
+            plain.waits.sort_unstable();
+            plain.waits.dedup();
+            return plain;
+        }
+    }
+    said
+}
+
+/// The waits of one run.
+fn of_run(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule {
     let last = if endless { u32::try_from(MOST).unwrap_or(16) + 1 } else { trace.calls };
     let mut gaps: Vec<Num> = Vec::new();
     for attempt in 1..last.max(1) {
@@ -50,7 +73,8 @@ pub(super) fn of(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule 
         growth(file, &centers, &waits)
     };
     let symbol = samples.iter().map(|num| num.symbol).find(|symbol| *symbol != 0);
-    let known = symbol.is_none();
+    // What is usual is as good as known, and said.
+    let known = !samples.iter().any(|num| num.open);
     if !known && kind == DelayKind::Constant {
         kind = elsewhere(file, &waits).unwrap_or(kind);
     }
@@ -88,7 +112,10 @@ pub(super) fn of(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule 
     if !known || kind == DelayKind::None {
         schedule.clear();
     }
-    let from = |value: f64| Setting { value, from: From::Written(line) };
+    let from = |value: f64| match symbol {
+        Some(_) => Setting::derived(value),
+        None => Setting { value, from: From::Written(line) },
+    };
     Schedule {
         delay: Delay {
             kind: Setting::derived(kind),

@@ -502,9 +502,10 @@ impl<'s> Machine<'_, '_, 's> {
                     _ => {}
                 }
                 let other = if self.is_fixed(a) { y } else { x };
-                let cap = cap.map(|cap| if cap.symbol == 0 { cap.high } else { f64::INFINITY });
+                let cap = cap.map(|cap| if !cap.open { cap.high } else { f64::INFINITY });
                 let mut least = x.min(y, cap);
                 // The limit is not part of what is not known.
+                least.open = other.open;
                 if other.symbol == 0 {
                     least.symbol = 0;
                 }

@@ -182,7 +182,7 @@ impl<'s> Machine<'_, '_, 's> {
         if let Some(function) = function
             && words::has(
                 tree.source(function),
-                &["abort", "reject", "cancel", "destroy", "kill(", "timed out"],
+                &["abort", "reject", "cancel", "destroy", "kill(", "exit(", "timed out"],
             )
             && !self.calls_itself(function)
         {

@@ -101,7 +101,8 @@ impl<'s> Machine<'_, '_, 's> {
                     }
                     _ => Value::Unknown,
                 };
-                if known == Value::Unknown { self.filled_in(id, name) } else { known }
+                let known = if known == Value::Unknown { self.filled_in(id, name) } else { known };
+                if known == Value::Unknown { self.elsewhere(id) } else { known }
             }
             _ => Value::Unknown,
         }
@@ -122,8 +123,17 @@ impl<'s> Machine<'_, '_, 's> {
                 _ => None,
             });
         let entry = records.flatten().find(|entry| entry.key.as_deref() == Some(name))?;
-        matches!(tree.kind(entry.value), Kind::Number(_) | Kind::Binary { .. })
-            .then(|| self.constant_of(entry.value))
+        match tree.kind(entry.value) {
+            Kind::Number(_) | Kind::Binary { .. } => Some(self.constant_of(entry.value)),
+            // What is written under a name may be given otherwise later.
+            Kind::Name(constant) | Kind::Field { name: constant, .. }
+                if words::any(constant, words::PAUSES) =>
+            {
+                let num = self.constant_of(entry.value).num()?;
+                Some(self.symbol(format!("{object}.{name}"), Some(num)))
+            }
+            _ => None,
+        }
     }
 
     /// What a field or a method of the operation's result is.
@@ -197,10 +207,16 @@ impl<'s> Machine<'_, '_, 's> {
             }
         };
         let symbol = &self.trace.symbols[at];
-        let bump = if self.plan.defaults || symbol.usual.is_none() { self.plan.bump } else { 0.0 };
+        // How long it usually waits stays as it is where it is asked what more attempts do.
+        let moves = match symbol.usual {
+            Some(_) => self.plan.defaults && !words::any(&symbol.text, words::PAUSES),
+            None => true,
+        };
+        let bump = if moves { self.plan.bump } else { 0.0 };
         let mut num = Num::exact(symbol.witness + bump);
         num.duration = usual.is_some_and(|usual| usual.duration);
         num.symbol = u16::try_from(at + 1).unwrap_or(u16::MAX);
+        num.open = symbol.usual.is_none();
         Value::Num(num)
     }
 
@@ -228,7 +244,11 @@ impl<'s> Machine<'_, '_, 's> {
         found.num()
     }
 
+    /// How long a server says to wait, in a run in which it does.
     pub(super) fn server_value(&mut self, id: Id) -> Value {
+        if !self.plan.hints {
+            return Value::Null;
+        }
         let text = self.file.brief(id, 60);
         match self.symbol(text, None) {
             Value::Num(mut num) => {
