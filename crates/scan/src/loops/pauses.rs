@@ -78,3 +78,64 @@ pub(super) fn wait(pauses: &Pauses, attempt: f64) -> Option<Num> {
     num.open = pause.open;
     Some(num)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loops::find_with;
+    use crate::lower;
+    use crate::policy::{DelayKind, Jitter, Policy};
+    use crate::value::{Constants, Imports, Project, Values};
+
+    const CALLER: &str = "\
+def load(client):
+    for attempt in range(5):
+        try:
+            return client.fetch('/a')
+        except OSError:
+            if attempt == 4:
+                raise
+            time.sleep(retry_delay(attempt))
+";
+
+    /// The policy of a file that calls a function of another one.
+    fn with(other: &str, caller: &str) -> Policy {
+        let tree = lower::tree(Language::Python, other).unwrap();
+        let mut constants = Constants::of(&tree);
+        constants.pauses = of(&tree, Language::Python);
+        let mut project = Project::new();
+        project.add("app/waits.py", constants);
+        let tree = lower::tree(Language::Python, caller).unwrap();
+        let imports = Imports::of(&tree);
+        let values = Values::new(&tree, &imports).with_project(&project, "app/load.py");
+        let found = find_with(&tree, Language::Python, Some(&values));
+        found.into_iter().next().unwrap().policy
+    }
+
+    #[test]
+    fn a_function_of_another_file_says_how_waits_grow() {
+        // 3 * 2 ** n seconds, at most 30.
+        let other = "def retry_delay(n, most=30):\n    wait = 3 * 2 ** n\n    if wait > most:\n        wait = most\n    return wait\n";
+        let delay = with(other, CALLER).delay;
+        assert_eq!(delay.kind.value, DelayKind::Exponential);
+        assert_eq!(delay.base_ms.map(|base| base.value), Some(3000.0));
+        assert_eq!(delay.schedule_ms, [3000.0, 6000.0, 12_000.0, 24_000.0]);
+    }
+
+    #[test]
+    fn what_an_object_holds_leaves_the_growth() {
+        let other = "class Steps:\n    def retry_delay(self, n):\n        return self.first * (n + 1) + random.uniform(0, self.first)\n";
+        let caller = CALLER.replace("retry_delay(", "steps.retry_delay(");
+        let delay = with(other, &caller).delay;
+        assert_eq!(delay.kind.value, DelayKind::Linear);
+        assert_eq!(delay.jitter.value, Jitter::Additive);
+        assert_eq!(delay.base_ms, None);
+    }
+
+    #[test]
+    fn of_several_functions_with_one_name_nothing_is_said() {
+        let other = "class A:\n    def retry_delay(self, n):\n        return n\nclass B:\n    def retry_delay(self, n):\n        return 2 ** n\n";
+        assert!(of(&lower::tree(Language::Python, other).unwrap(), Language::Python).is_empty());
+        assert_eq!(with(other, CALLER).delay.base_ms, None);
+    }
+}

@@ -241,7 +241,7 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(None);
         }
         if let [only] = args
-            && let Kind::Range { from, to, .. } = self.tree.kind(only.value)
+            && let Kind::Range { from, to, .. } = self.tree.kind(self.range_of(only.value))
         {
             let low = match from {
                 Some(from) => {
@@ -335,6 +335,7 @@ impl<'s> Machine<'_, '_, 's> {
                 | "maxof"
                 | "times"
                 | "div"
+                | "div_ceil"
                 | "isafter"
                 | "isbefore"
                 | "after"
@@ -520,6 +521,7 @@ impl<'s> Machine<'_, '_, 's> {
             "plusseconds" | "addseconds" => x.add(y.map(|value| value * 1000.0)),
             "minus" | "sub" | "saturating_sub" => x.subtract(y),
             "div" => x.divide(y),
+            "div_ceil" => x.divide(y).map(f64::ceil),
             "shl" | "checked_shl" => x.with(y, |a, b| a * 2_f64.powf(b.clamp(-64.0, 512.0))),
             "isafter" | "after" | "isbefore" | "before" | "compareto" => {
                 if !(x.clock || y.clock) {

@@ -50,12 +50,21 @@ impl<'s> Machine<'_, '_, 's> {
         {
             return Ok(result);
         }
+        if let Kind::Field { of, name: "Reset" } = tree.kind(*callee)
+            && matches!(self.eval(*of)?, Value::Timer(_))
+            && let Some(ms) = self.first_number(args)?
+        {
+            let ms = self.in_ms(ms, Sleep::Nanos);
+            self.set(*of, Value::Timer(ms))?;
+            return Ok(Value::Unknown);
+        }
         if words::timer(&path) {
             let ms = self.first_number(args)?;
             let ms = ms.map_or(Num::exact(0.0), |num| self.in_ms(num, Sleep::Nanos));
             return Ok(Value::Timer(ms));
         }
-        let sleep = words::sleep(self.file.language, &path, last);
+        let sleep = words::sleep(self.file.language, &path, last)
+            .filter(|how| *how != Sleep::Named || !self.is_kept(id, last));
         let own = self.file.callee(id).filter(|_| !self.is_parameter(*callee));
         let own = own.or_else(|| self.tells_how_long(id, *callee).filter(|_| sleep.is_none()));
         if let Some(function) = own {

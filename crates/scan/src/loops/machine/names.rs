@@ -102,7 +102,7 @@ impl<'s> Machine<'_, '_, 's> {
                     _ => Value::Unknown,
                 };
                 let known = if known == Value::Unknown { self.filled_in(id, name) } else { known };
-                if known == Value::Unknown { self.elsewhere(id) } else { known }
+                if known == Value::Unknown { self.usually(id) } else { known }
             }
             _ => Value::Unknown,
         }
@@ -194,7 +194,10 @@ impl<'s> Machine<'_, '_, 's> {
                     Some(usual) => usual.low,
                     None if is(&["cap", "max", "limit", "maximum"]) && is(words::WAITS) => 1e7,
                     // What all waits together are held to lasts longer than one of them.
-                    None if is(LIMITS_OF_TIME) && !is(&["retry", "wait", "delay", "sleep"]) => 64.0,
+                    None if is(LIMITS_OF_TIME) && !is(&["retry", "wait", "delay", "sleep"]) => {
+                        // Of seconds, and of milliseconds where they are told apart.
+                        if self.file.language == Language::Go { 6400.0 } else { 64.0 }
+                    }
                     None if is(words::WAITS) => 8.0,
                     None => 4.0,
                 };

@@ -1,0 +1,17 @@
+class Waits {
+    static final long RETRY_PAUSE = Long.getLong("retry.pause", 150);
+
+    // expect W81: retry attempts=3 delay=constant base=150 jitter=none
+    Answer w81(Client client) throws Exception {
+        for (int attempt = 0; ; attempt++) {
+            try {
+                return client.fetch();
+            } catch (IOException e) {
+                if (attempt == 2) {
+                    throw e;
+                }
+                Thread.sleep(RETRY_PAUSE);
+            }
+        }
+    }
+}
