@@ -14,4 +14,23 @@ class Waits {
             }
         }
     }
+
+    static final int MAX_RETRIES = Integer.getInteger("max.retries", 5000);
+
+    // More than are counted here.
+    // expect W82: retry attempts=dynamic delay=constant base=150 jitter=none
+    Answer w82(Client client) throws Exception {
+        int tries = 0;
+        while (true) {
+            try {
+                return client.fetch();
+            } catch (IOException e) {
+                tries++;
+                if (tries > MAX_RETRIES) {
+                    throw e;
+                }
+                Thread.sleep(RETRY_PAUSE);
+            }
+        }
+    }
 }

@@ -1,8 +1,6 @@
 //! What is waited in other runs than the one that tells how often: where a server does not say how
 //! long, or where a question goes the other way.
 
-use foldhash::HashSetExt as _;
-
 use super::{Budget, FLIPS, repeated, run};
 use crate::loops::candidate::Candidate;
 use crate::loops::file::File;
@@ -22,13 +20,12 @@ pub(super) fn slower(
         let plain = Plan { hints: false, ..plan.clone() };
         return Some(run(file, &plain, budget)).filter(waits);
     }
-    if trace.waits.iter().any(|wait| wait.after > 0) || plan.flips.len() > 0 {
+    if trace.waits.iter().any(|wait| wait.after > 0) || !plan.flips.is_empty() {
         return None;
     }
     // It goes on at once after some failures, and waits after others.
     trace.undecided.iter().take(FLIPS).find_map(|(id, _)| {
         let mut turned = plan.clone();
-        turned.flips = foldhash::HashSet::new();
         turned.flips.insert(*id);
         let other = run(file, &turned, budget);
         (repeated(candidate, &other) && waits(&other)).then_some(other)

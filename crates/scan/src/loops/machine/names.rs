@@ -2,7 +2,7 @@
 
 use super::super::value::{Num, Part, Value};
 use super::super::words;
-use super::{Exit, Fate, Flow, Machine, Symbol, seen};
+use super::{ENDLESS, Exit, Fate, Flow, Machine, Symbol, seen};
 use crate::language::Language;
 use crate::tree::{Id, Kind, Op};
 
@@ -185,6 +185,13 @@ impl<'s> Machine<'_, '_, 's> {
 
     /// A new unknown, or the one that this text stands for already.
     pub(super) fn symbol(&mut self, text: String, usual: Option<Num>) -> Value {
+        // A count that is never reached here would be taken for none.
+        let usual = usual.filter(|usual| {
+            usual.low < f64::from(ENDLESS)
+                || usual.duration
+                || words::any(&text, words::WAITS)
+                || !(words::about_retry(&text) || words::any(&text, words::COUNTERS))
+        });
         let at = match self.trace.symbols.iter().position(|known| known.text == text) {
             Some(at) => at,
             None => {
