@@ -2,6 +2,7 @@
 
 mod call;
 mod catalogue;
+mod decorated;
 mod given;
 mod manifests;
 mod names;
@@ -83,21 +84,20 @@ pub fn find(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> Vec<Policy> {
     let matches = matches(tree, context, &wanted);
     let matched: HashSet<Id> = matches.iter().map(|found| found.id).collect();
     let mut policies: Vec<(usize, Policy)> = Vec::new();
-    for found in &matches {
-        if let Some(policy) = judge(found, context, &matched) {
-            let close = names::closeness(found.entry, context.values);
-            let same = policies
-                .iter_mut()
-                .find(|(_, other)| other.line == policy.line && other.end_line == policy.end_line);
-            match same {
-                // Two entries for one place: the closer one, or the one that says more.
-                Some((as_close, other)) => {
-                    if (*as_close, written(other)) < (close, written(&policy)) {
-                        (*as_close, *other) = (close, policy);
-                    }
+    let judged = matches.iter().filter_map(|found| Some((found, judge(found, context, &matched)?)));
+    for (found, policy) in decorated::joined(tree, judged.collect()) {
+        let close = names::closeness(found.entry, context.values);
+        let same = policies
+            .iter_mut()
+            .find(|(_, other)| other.line == policy.line && other.end_line == policy.end_line);
+        match same {
+            // Two entries for one place: the closer one, or the one that says more.
+            Some((as_close, other)) => {
+                if (*as_close, written(other)) < (close, written(&policy)) {
+                    (*as_close, *other) = (close, policy);
                 }
-                None => policies.push((close, policy)),
             }
+            None => policies.push((close, policy)),
         }
     }
     let mut policies: Vec<Policy> = policies.into_iter().map(|(_, policy)| policy).collect();
@@ -205,6 +205,9 @@ fn one<'e>(
             };
             if one.form == Form::Method {
                 given.receiver(tree, name);
+            }
+            if one.shape.decorated {
+                given.add_decorators(context.values, id);
             }
             if one.shape.configured {
                 given.add_closures(context.values, id);

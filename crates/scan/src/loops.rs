@@ -16,6 +16,7 @@ mod interceptor;
 mod judge;
 mod limits;
 mod machine;
+mod pauses;
 mod requeue;
 mod schedule;
 mod value;
@@ -76,6 +77,7 @@ pub(crate) fn words_of(name: &str) -> std::rc::Rc<[Box<str>]> {
     words::words(name)
 }
 
+pub(crate) use pauses::of as pauses_of;
 pub(crate) use words::{drops_what_was_kept, speaks_of_again, word_before};
 
 /// The hand-rolled retries of a file, in the order of their lines.

@@ -326,9 +326,16 @@ fn constants_of_others(
             && let Ok(text) = read(&found.file, limits)
             && let Some(tree) = lower::tree(found.language, &text)
         {
-            part.constants = Constants::of(&tree);
+            part.constants = constants(&tree, found.language);
         }
     });
+}
+
+/// What a file says to others.
+fn constants(tree: &Tree<'_>, language: Language) -> Constants {
+    let mut constants = Constants::of(tree);
+    constants.pauses = loops::pauses_of(tree, language);
+    constants
 }
 
 /// The files, folders and classes that a file speaks of: the last parts of what it imports, and
@@ -422,7 +429,7 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
         part.asks = library::unknown::asks(&tree);
         part.helpers = library::unknown::declared(&tree);
     }
-    part.constants = Constants::of(&tree);
+    part.constants = constants(&tree, found.language);
     part.findings = rules::of_file(&Context { tree: &tree, source: &source, policies: &policies });
     let (suppressions, wrong) = suppress::of(&text);
     part.findings.iter_mut().for_each(|finding| silence(&suppressions, finding));

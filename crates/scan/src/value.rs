@@ -11,6 +11,8 @@ mod calls;
 mod definition;
 mod eval;
 mod imports;
+mod members;
+mod pauses;
 mod project;
 mod random;
 mod resolve;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 
 pub use eval::{Environment, Values};
 pub use imports::{Imported, Imports, Qualified};
+pub(crate) use pauses::{Pause, Pauses, PausesByName};
 pub(crate) use project::split as folder_and_stem;
 pub use project::{Constants, Project};
 pub use units::{Unit, duration_text};

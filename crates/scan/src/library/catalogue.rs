@@ -84,6 +84,10 @@ pub(super) struct Shape {
     /// What its closure sets are options: `o => o.MaxAttempts = 3`.
     #[serde(default)]
     pub(super) configured: bool,
+    /// What a decorator of the function around it gives counts where the place itself gives
+    /// nothing, and all such places in the function are one policy.
+    #[serde(default)]
+    pub(super) decorated: bool,
     /// One of these must be given; `@NAME`: as an argument.
     #[serde(default)]
     pub(super) needs: Vec<String>,

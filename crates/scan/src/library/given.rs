@@ -1,5 +1,6 @@
 //! What a place gives to a library: arguments, options, chained methods, assigned fields.
 
+use super::decorated::decorators;
 use crate::tree::{Arg, Id, Kind, Op, Tree};
 use crate::value::{Data, Trust, Unit, Value, Values};
 
@@ -256,6 +257,18 @@ impl Given {
                 _ => {}
             }
         }
+    }
+
+    /// What the decorators of the function around a place give: less than what it is given itself.
+    pub(super) fn add_decorators(&mut self, values: &Values<'_, '_>, id: Id) {
+        let mut around = Self::default();
+        for decorator in decorators(values.tree(), id) {
+            if let Kind::Call { args, .. } = values.tree().kind(*decorator) {
+                around.add_args(values, args);
+            }
+        }
+        around.options.append(&mut self.options);
+        self.options = around.options;
     }
 
     /// Keeps what a method is called on: parts may stand there.

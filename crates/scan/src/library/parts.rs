@@ -12,6 +12,10 @@ use crate::value::Values;
 const NODES: usize = 400;
 const FOLLOWED: usize = 6;
 
+/// Words in the name of a function that makes a strategy.
+const MAKERS: &[&str] =
+    &["backoff", "back_off", "retry", "retries", "policy", "strategy", "delay", "wait", "schedule"];
+
 /// Parts that stand anywhere in what is given, names followed: `stop_after_attempt(3)`.
 pub(super) fn nested<'e>(
     entry: &'e Entry,
@@ -75,9 +79,32 @@ pub(super) fn nested<'e>(
             queue.push((definition, depth + 1));
             continue;
         }
+        if depth < FOLLOWED
+            && let Some(body) = made_by(values, id)
+        {
+            queue.push((body, depth + 1));
+        }
         let first = queue.len();
         tree.children(id, &mut |child| queue.push((child, depth)));
         queue[first..].reverse();
     }
     all
+}
+
+/// The body of the function of this file that makes a strategy, or is one: `policy()`, `myBackoff`.
+fn made_by(values: &Values<'_, '_>, id: Id) -> Option<Id> {
+    let tree = values.tree();
+    let name = match tree.kind(id) {
+        Kind::Call { callee, .. } => tree.last_name(*callee)?,
+        Kind::Name(name) => name,
+        _ => return None,
+    };
+    let lower = name.to_ascii_lowercase();
+    if !MAKERS.iter().any(|word| lower.contains(word)) {
+        return None;
+    }
+    match tree.kind(values.function(name)?) {
+        Kind::Function { body, .. } => Some(*body),
+        _ => None,
+    }
 }

@@ -14,7 +14,7 @@ use crate::tree::{Id, Kind};
 pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verdict) -> Finding {
     let tree = file.tree;
     let trace = &verdict.failing;
-    let schedule = schedule::of(file, trace, verdict.attempts.is_none());
+    let schedule = schedule::of(file, verdict);
     let mut notes = schedule.notes;
     let mut attempts = attempts(verdict);
     if attempts == Attempts::Infinite && trace.clock == Some(None) {

@@ -6,6 +6,7 @@ mod context;
 mod count;
 mod goes_on;
 mod resets;
+mod slower;
 mod steps;
 
 use foldhash::{HashSet, HashSetExt as _};
@@ -20,6 +21,7 @@ use crate::tree::{Id, Kind};
 use context::Context;
 use count::{count, hands_on_a_count};
 use resets::resets;
+use slower::slower;
 
 /// Steps of one run.
 const STEPS: u32 = 50_000;
@@ -32,6 +34,8 @@ const FLIPS: usize = 6;
 pub(super) struct Verdict {
     /// The run in which the operation always fails.
     pub(super) failing: Trace,
+    /// Another, whose waits are the schedule.
+    pub(super) slower: Option<Trace>,
     /// The calls that are the operation.
     pub(super) ops: Vec<Id>,
     pub(super) kind: PolicyKind,
@@ -133,6 +137,7 @@ fn judge_group(
         flips: HashSet::new(),
         bump: 0.0,
         defaults: true,
+        hints: true,
         batch: inner,
         steps: STEPS,
         calls: u32::MAX,
@@ -198,7 +203,9 @@ fn judge_group(
     if plan.bump != 0.0 && !endless {
         trace.calls = trace.calls.max(2);
     }
-    Some(Verdict { failing: trace, ops: group.to_vec(), kind, confidence, attempts, depends, rank })
+    let slower = slower(file, candidate, &plan, &trace, budget);
+    let ops = group.to_vec();
+    Some(Verdict { failing: trace, slower, ops, kind, confidence, attempts, depends, rank })
 }
 
 /// Where a run begins: at the same call before the loop, if there is one in a block around it.

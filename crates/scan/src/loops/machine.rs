@@ -16,6 +16,7 @@ mod handed;
 mod later;
 mod lists;
 mod names;
+mod pause;
 mod question;
 mod told;
 mod usual;
@@ -68,6 +69,8 @@ pub(super) struct Plan {
     pub(super) arguments: Option<Id>,
     /// Conditions that are decided against the rule.
     pub(super) flips: HashSet<Id>,
+    /// Whether a server says how long to wait.
+    pub(super) hints: bool,
     /// Whether all calls of one round are one attempt.
     pub(super) batch: bool,
     /// Added to the witness of each unknown number: a second run with another tells what depends
@@ -216,9 +219,8 @@ const DEEPEST: u32 = 420;
 pub(super) const MOST_YIELDED: usize = 200;
 
 impl<'f, 't, 's> Machine<'f, 't, 's> {
-    /// Runs a plan.
-    pub(super) fn run(file: &'f File<'t, 's>, plan: &'f Plan) -> (Trace, u32) {
-        let mut machine = Machine {
+    fn new(file: &'f File<'t, 's>, plan: &'f Plan) -> Self {
+        Machine {
             file,
             tree: file.tree,
             plan,
@@ -235,10 +237,44 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             yielded: None,
             tellings: Vec::new(),
             told: false,
-        };
+        }
+    }
+
+    /// Runs a plan.
+    pub(super) fn run(file: &'f File<'t, 's>, plan: &'f Plan) -> (Trace, u32) {
+        let mut machine = Machine::new(file, plan);
         let end = machine.begin();
         machine.trace.raised = matches!(end, Err(Exit::Throw));
         (machine.trace, machine.steps)
+    }
+
+    /// What a function of the file gives if one of its parameters is this number.
+    pub(super) fn answer(
+        file: &File<'_, '_>,
+        function: Id,
+        param: &str,
+        number: Num,
+    ) -> Option<Num> {
+        let plan = Plan {
+            ops: HashSet::default(),
+            fate: Fate::Bad,
+            subject: None,
+            recursive: None,
+            entry: function,
+            arguments: None,
+            flips: HashSet::default(),
+            hints: false,
+            batch: false,
+            bump: 0.0,
+            defaults: false,
+            steps: IDLE,
+            calls: 1,
+        };
+        let mut machine = Machine::new(file, &plan);
+        let Kind::Function { params, .. } = file.tree.kind(function) else { return None };
+        let param = params.iter().find(|known| known.name == param)?;
+        let args = vec![(Some(param.name), Value::Num(number))];
+        machine.invoke(function, args, 0).ok()?.num()
     }
 
     fn begin(&mut self) -> Flow<'s> {

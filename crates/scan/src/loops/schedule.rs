@@ -1,6 +1,7 @@
 //! From the waits of a run to how they grow, how they are spread and how long they are at most.
 
 use super::file::File;
+use super::judge::Verdict;
 use super::machine::Trace;
 use super::value::Num;
 use super::words;
@@ -18,8 +19,30 @@ pub(super) struct Schedule {
     pub(super) waits: Vec<Id>,
 }
 
-/// The waits of a run of a failing operation.
-pub(super) fn of(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule {
+/// The waits of a failing operation. Where a server may say how long, and does not, something else
+/// is waited: that is its schedule, unless it is always the same.
+pub(super) fn of(file: &File<'_, '_>, verdict: &Verdict) -> Schedule {
+    let endless = verdict.attempts.is_none();
+    let mut said = of_run(file, &verdict.failing, endless);
+    let Some(slower) = &verdict.slower else { return said };
+    let mut plain = of_run(file, slower, endless);
+    match plain.delay.kind.value {
+        _ if !said.pushback => return plain,
+        DelayKind::None | DelayKind::ServerDirected => {}
+        DelayKind::Constant => said.delay.base_ms = said.delay.base_ms.or(plain.delay.base_ms),
+        _ => {
+            plain.pushback = true;
+            plain.waits.extend(said.waits);
+            plain.waits.sort_unstable();
+            plain.waits.dedup();
+            return plain;
+        }
+    }
+    said
+}
+
+/// The waits of one run.
+fn of_run(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule {
     let last = if endless { u32::try_from(MOST).unwrap_or(16) + 1 } else { trace.calls };
     let mut gaps: Vec<Num> = Vec::new();
     for attempt in 1..last.max(1) {
@@ -50,7 +73,8 @@ pub(super) fn of(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule 
         growth(file, &centers, &waits)
     };
     let symbol = samples.iter().map(|num| num.symbol).find(|symbol| *symbol != 0);
-    let known = symbol.is_none();
+    // What is usual is as good as known, and said.
+    let known = !samples.iter().any(|num| num.open);
     if !known && kind == DelayKind::Constant {
         kind = elsewhere(file, &waits).unwrap_or(kind);
     }
@@ -67,8 +91,9 @@ pub(super) fn of(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule 
             None => format!("the wait depends on {}", symbol.text),
         });
     }
-    let first = centers.iter().copied().find(|wait| *wait > 0.0);
-    let base = if kind == DelayKind::None || !known { None } else { first };
+    // The first may be known where those after it are not.
+    let first = centers.iter().zip(&samples).find(|(wait, _)| **wait > 0.0);
+    let base = first.filter(|(_, num)| kind != DelayKind::None && !num.open).map(|(wait, _)| *wait);
     let factor = match kind {
         DelayKind::Exponential if jitter != Jitter::Decorrelated => ratio(&centers),
         _ => None,
@@ -88,7 +113,10 @@ pub(super) fn of(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule 
     if !known || kind == DelayKind::None {
         schedule.clear();
     }
-    let from = |value: f64| Setting { value, from: From::Written(line) };
+    let from = |value: f64| match symbol {
+        Some(_) => Setting::derived(value),
+        None => Setting { value, from: From::Written(line) },
+    };
     Schedule {
         delay: Delay {
             kind: Setting::derived(kind),
@@ -124,12 +152,22 @@ fn elsewhere(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
     let mut told = None;
     for call in parts.iter().flat_map(|part| tree.walk(*part)) {
         let Kind::Call { callee, args, .. } = tree.kind(call) else { continue };
-        if words::has(tree.source(*callee), &["backoff", "back_off", "exponential"]) {
+        // One of this file has been looked into.
+        let known = file.callee(call).is_some();
+        if !known && words::has(tree.source(*callee), &["backoff", "back_off", "exponential"]) {
             return Some(DelayKind::Exponential);
         }
         let counts = args.iter().any(|arg| {
             tree.walk(arg.value).any(|at| match tree.kind(at) {
-                Kind::Name(name) => words::about_retry(name) && words::any(name, words::COUNTERS),
+                Kind::Name(name) => {
+                    let owner = tree.parent(at).is_some_and(
+                        |up| matches!(tree.kind(up), Kind::Field { of, .. } if *of == at),
+                    );
+                    !owner
+                        && words::about_retry(name)
+                        && words::any(name, words::COUNTERS)
+                        && !words::any(name, words::PAUSES)
+                }
                 _ => false,
             })
         });
@@ -229,6 +267,10 @@ fn growth(file: &File<'_, '_>, all: &[f64], waits: &[Id]) -> DelayKind {
     while open > 2 && near(all[open - 1], all[open - 2]) {
         open -= 1;
     }
+    // The first of them is cut off by it.
+    if open < all.len() && open > 3 {
+        open -= 1;
+    }
     let row: Vec<f64> = all[..open].to_vec();
     let zero = row.first().is_some_and(|first| *first == 0.0);
     let tail = if zero { &row[1..] } else { &row[..] };
@@ -271,8 +313,10 @@ fn growth(file: &File<'_, '_>, all: &[f64], waits: &[Id]) -> DelayKind {
             return DelayKind::Polynomial;
         }
         return match written_growth(file, waits) {
-            Some(DelayKind::Exponential) if row.windows(2).all(|pair| pair[1] >= pair[0]) => {
-                DelayKind::Exponential
+            Some(kind @ (DelayKind::Exponential | DelayKind::Polynomial))
+                if row.windows(2).all(|pair| pair[1] >= pair[0]) =>
+            {
+                kind
             }
             _ => DelayKind::Dynamic,
         };
@@ -294,6 +338,12 @@ fn written_growth(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
             }
             for id in file.tree.walk(at) {
                 match file.tree.kind(id) {
+                    // The square of the attempt's number.
+                    Kind::Binary { op: Op::Power, right, .. }
+                        if matches!(file.tree.kind(*right), Kind::Number(_)) =>
+                    {
+                        found = Some(DelayKind::Polynomial);
+                    }
                     Kind::Binary { op: Op::Power | Op::ShiftLeft, .. } => {
                         return Some(DelayKind::Exponential);
                     }
@@ -307,6 +357,8 @@ fn written_growth(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
                         }
                         if let Some(function) = file.callee(id) {
                             look.push(function);
+                        } else if let Some(kind) = growth_elsewhere(file, name) {
+                            found = found.or(Some(kind));
                         }
                     }
                     Kind::Binary { op: Op::Multiply, .. } => {
@@ -344,6 +396,17 @@ fn written_growth(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
         }
     }
     found
+}
+
+/// How the waits grow that a function of another file gives.
+fn growth_elsewhere(file: &File<'_, '_>, name: &str) -> Option<DelayKind> {
+    if !words::any(name, words::PAUSES) {
+        return None;
+    }
+    let pauses = file.values()?.pauses(name)?;
+    let waits: Vec<f64> =
+        pauses.waits.iter().skip(1).map(|wait| f64::midpoint(wait.low, wait.high)).collect();
+    Some(growth(file, &waits, &[]))
 }
 
 /// The factor between waits, where it is one.

@@ -42,6 +42,8 @@ pub(super) struct Num {
     pub(super) server: bool,
     /// Which unknown is in it: its place in the list of the machine, from 1.
     pub(super) symbol: u16,
+    /// An unknown is in it of which not even what is usual is known.
+    pub(super) open: bool,
 }
 
 impl Num {
@@ -57,6 +59,7 @@ impl Num {
             clock: false,
             server: false,
             symbol: 0,
+            open: false,
         }
     }
 
@@ -92,6 +95,7 @@ impl Num {
             clock: self.clock || other.clock,
             server: self.server || other.server,
             symbol: if self.symbol == 0 { other.symbol } else { self.symbol },
+            open: self.open || other.open,
         }
     }
 

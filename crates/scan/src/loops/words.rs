@@ -63,6 +63,10 @@ pub(super) const WAITS: &[&str] = &[
     "seconds", "secs", "millis", "period", "cooldown", "time",
 ];
 
+/// Those of them that say how long it waits, and not how long something may take.
+pub(super) const PAUSES: &[&str] =
+    &["delay", "wait", "backoff", "sleep", "interval", "pause", "cooldown"];
+
 /// Calls that can be no operation, by the last part of their name: they log, count, compare,
 /// build and convert.
 static PURE: LazyLock<HashSet<&str>> =

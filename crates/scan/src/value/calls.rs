@@ -400,13 +400,16 @@ impl Values<'_, '_> {
                 || lower == "decouple"
                 || lower == "getproperty"
                 || lower == "getinteger"
+                || lower == "getlong"
         };
         if !path.iter().any(about) {
             return None;
         }
         let [key, rest @ ..] = args else { return None };
-        if !matches!(self.tree.kind(key.value), Kind::Text(_) | Kind::Name(_) | Kind::Field { .. })
-        {
+        if !matches!(
+            self.tree.kind(key.value),
+            Kind::Text(_) | Kind::Name(_) | Kind::Field { .. } | Kind::Binary { .. }
+        ) {
             return None;
         }
         let default = rest

@@ -55,6 +55,15 @@ impl Values<'_, '_> {
         }
     }
 
+    /// The one function of this name in the file.
+    #[must_use]
+    pub fn function(&self, name: &str) -> Option<Id> {
+        match self.bindings.functions.get(name)?[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
     /// Whether the file declares a function, a class or a variable of this name.
     #[must_use]
     pub fn declares(&self, name: &str) -> bool {

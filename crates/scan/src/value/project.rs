@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::eval::Values;
 use super::imports::Imports;
-use super::{Data, Place, Value};
+use super::members;
+use super::pauses::{Pauses, PausesByName};
+use super::{Data, Place, Trust, Value};
 use crate::tree::{Id, Kind, Tree};
 
 /// A file keeps so many constants, and a value so many parts.
@@ -17,7 +19,9 @@ const LONGEST: usize = 128;
 /// What a file defines at its top: `MAX`, `Settings.max`, `config` (a record).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Constants {
-    names: HashMap<Box<str>, Value>,
+    pub(super) names: HashMap<Box<str>, Value>,
+    /// What its functions give that say how long to wait.
+    pub(crate) pauses: PausesByName,
 }
 
 impl Constants {
@@ -28,13 +32,14 @@ impl Constants {
         let values = Values::new(tree, &imports);
         let mut all = Self::default();
         all.collect(tree, &values, tree.root(), "", 0);
+        members::collect(&mut all, tree, &values);
         all
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.names.is_empty() && self.pauses.is_empty()
     }
 
     fn collect(
@@ -147,6 +152,10 @@ pub struct Project {
     by_folder: HashMap<Box<str>, Vec<Arc<str>>>,
     /// `Class.NAME` to the files that define it.
     by_member: HashMap<Box<str>, Vec<Arc<str>>>,
+    /// Names of fields that count or wait, to the files and what they say of them.
+    fields: HashMap<Box<str>, Vec<(Arc<str>, Value)>>,
+    /// Functions that say how long to wait, to the files that have them.
+    by_pause: HashMap<Box<str>, Vec<Arc<str>>>,
 }
 
 impl Project {
@@ -167,6 +176,12 @@ impl Project {
         self.by_folder.entry(folder.into()).or_default().push(path.clone());
         for name in constants.names.keys().filter(|name| name.contains('.')) {
             self.by_member.entry(name.clone()).or_default().push(path.clone());
+        }
+        for (field, value) in members::of(&constants) {
+            self.fields.entry(field.into()).or_default().push((path.clone(), value));
+        }
+        for name in constants.pauses.keys() {
+            self.by_pause.entry(name.clone()).or_default().push(path.clone());
         }
         self.files.insert(path, constants);
     }
@@ -235,6 +250,35 @@ impl Project {
             return self.in_file(only, &[class, name]);
         }
         None
+    }
+
+    /// What a field of this name usually is: what all that declare it say, or those nearest to the
+    /// file that asks.
+    pub(super) fn field(&self, from: &str, name: &str) -> Option<Value> {
+        let all = self.fields.get(name)?;
+        let all: Vec<_> = all.iter().filter(|(path, _)| same_language(path, from)).collect();
+        let agreed = |all: &[&(Arc<str>, Value)]| {
+            let (path, value) = all.first()?;
+            let same = all.iter().all(|(_, other)| other.data == value.data);
+            let place = Place { path: Some(path.clone()), line: value.place.line };
+            same.then(|| value.clone().placed(place).at_most(Trust::Usual))
+        };
+        let near = |path: &str| common_prefix(path, from);
+        let nearest = all.iter().map(|(path, _)| near(path)).max()?;
+        let close: Vec<_> = all.iter().copied().filter(|(path, _)| near(path) == nearest).collect();
+        agreed(&all).or_else(|| agreed(&close))
+    }
+
+    /// What the function of this name gives that is nearest to the file that asks, if one is.
+    pub(super) fn pauses(&self, from: &str, name: &str) -> Option<&Pauses> {
+        let all = self.by_pause.get(name)?.iter().filter(|path| same_language(path, from));
+        let mut all: Vec<_> = all.map(|path| (common_prefix(path, from), path)).collect();
+        all.sort_by(|a, b| b.0.cmp(&a.0));
+        match all[..] {
+            [(near, _), (other, _), ..] if near == other => None,
+            [(_, path), ..] => self.files.get(path)?.pauses.get(name),
+            [] => None,
+        }
     }
 
     fn in_file(&self, path: &Arc<str>, parts: &[&str]) -> Option<Value> {

@@ -2,6 +2,8 @@
 
 use super::bindings::{Binding, scope};
 use super::eval::{Environment, Values};
+use super::members::is_quantity;
+use super::pauses::Pauses;
 use super::units::Unit;
 use super::{Data, Place, Trust, Value};
 use crate::tree::{Arg, Id, Kind};
@@ -34,7 +36,7 @@ const ENDLESS: &[(&str, &str)] = &[
     ("INFINITE", "Duration"),
 ];
 
-impl<'s> Values<'_, 's> {
+impl<'t, 's> Values<'t, 's> {
     pub(super) fn named(&self, id: Id, name: &str, env: Environment<'_>) -> Option<Value> {
         if let Some(value) = env(name) {
             return Some(value);
@@ -196,12 +198,36 @@ impl<'s> Values<'_, 's> {
         let entries = self.bindings.entries.get(name).map_or(&[][..], Vec::as_slice);
         let fields = self.bindings.fields.get(name).map_or(&[][..], Vec::as_slice);
         let value = match (entries, fields) {
-            ([entry], []) => *entry,
-            ([], [field]) if !field.changes => field.value?,
-            _ => return None,
+            ([entry], []) => Some(*entry),
+            ([], [field]) if !field.changes => field.value,
+            _ => None,
         };
-        let found = self.guarded(value, || Some(self.value(value, env)))?;
-        found.is_known().then(|| found.at_most(Trust::Usual))
+        let found = value.and_then(|value| self.guarded(value, || Some(self.value(value, env))));
+        match found.filter(Value::is_known) {
+            Some(found) => Some(found.at_most(Trust::Usual)),
+            None => self.field_elsewhere(name),
+        }
+    }
+
+    /// What other files say of a field that counts attempts or says how long to wait.
+    fn field_elsewhere(&self, name: &str) -> Option<Value> {
+        if !is_quantity(name) {
+            return None;
+        }
+        let Some((project, path)) = self.project else {
+            self.want_project();
+            return None;
+        };
+        project.field(path, name)
+    }
+
+    /// What the function of this name in another file gives that says how long to wait.
+    pub(crate) fn pauses(&self, name: &str) -> Option<&'t Pauses> {
+        let Some((project, path)) = self.project else {
+            self.want_project();
+            return None;
+        };
+        project.pauses(path, name)
     }
 
     /// An attribute of a class: in its body, or set once through `self` in its methods.

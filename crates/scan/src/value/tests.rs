@@ -166,6 +166,34 @@ fn other_files_are_looked_into() {
 }
 
 #[test]
+fn fields_that_count_or_wait_are_usually_what_other_files_say() {
+    let mut project = Project::new();
+    let mut add = |path: &str, text: &str| {
+        let tree = lower::tree(Language::Python, text).unwrap();
+        project.add(path, Constants::of(&tree));
+    };
+    add("app/a/settings.py", "class Settings:\n    retry_delay: float = 2.5\n    size = 3\n");
+    add("app/b/client.py", "class Client:\n    def __init__(self, url, max_retries=4): ...\n");
+    add("app/c/one.py", "class One:\n    wait = 1\n");
+    add("app/d/two.py", "class Two:\n    wait = 2\n");
+    let ask = |from: &str, field: &str| {
+        let text = format!("probe(given.{field})");
+        let tree = lower::tree(Language::Python, &text).unwrap();
+        let imports = Imports::of(&tree);
+        let values = Values::new(&tree, &imports).with_project(&project, from);
+        let found = values.of(probed(&tree));
+        (shown(&found), found.is_known().then_some(found.trust))
+    };
+    assert_eq!(ask("app/main.py", "retry_delay"), ("2.5 usual".into(), Some(Trust::Usual)));
+    assert_eq!(ask("app/main.py", "max_retries"), ("4 usual".into(), Some(Trust::Usual)));
+    // Only what counts or waits is taken by its name alone.
+    assert_eq!(ask("app/main.py", "size").1, None);
+    // They do not agree, but one is nearer.
+    assert_eq!(ask("app/main.py", "wait").1, None);
+    assert_eq!(ask("app/d/main.py", "wait").1, Some(Trust::Usual));
+}
+
+#[test]
 fn a_file_of_names_that_name_each_other_ends() {
     let mut text = String::new();
     for at in 0..2000 {

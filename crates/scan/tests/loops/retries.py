@@ -105,7 +105,7 @@ def h09(session, url):
     return r
 
 
-# expect H10: retry attempts=3 delay=server-directed pushback jitter=none wasted
+# expect H10: retry attempts=3 delay=exponential base=2000 pushback jitter=none wasted
 def h10(url):
     for i in range(1, 4):
         r = post(url)

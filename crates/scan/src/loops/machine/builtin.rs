@@ -241,7 +241,7 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(None);
         }
         if let [only] = args
-            && let Kind::Range { from, to, .. } = self.tree.kind(only.value)
+            && let Kind::Range { from, to, .. } = self.tree.kind(self.range_of(only.value))
         {
             let low = match from {
                 Some(from) => {
@@ -335,6 +335,7 @@ impl<'s> Machine<'_, '_, 's> {
                 | "maxof"
                 | "times"
                 | "div"
+                | "div_ceil"
                 | "isafter"
                 | "isbefore"
                 | "after"
@@ -502,9 +503,10 @@ impl<'s> Machine<'_, '_, 's> {
                     _ => {}
                 }
                 let other = if self.is_fixed(a) { y } else { x };
-                let cap = cap.map(|cap| if cap.symbol == 0 { cap.high } else { f64::INFINITY });
+                let cap = cap.map(|cap| if !cap.open { cap.high } else { f64::INFINITY });
                 let mut least = x.min(y, cap);
                 // The limit is not part of what is not known.
+                least.open = other.open;
                 if other.symbol == 0 {
                     least.symbol = 0;
                 }
@@ -519,6 +521,7 @@ impl<'s> Machine<'_, '_, 's> {
             "plusseconds" | "addseconds" => x.add(y.map(|value| value * 1000.0)),
             "minus" | "sub" | "saturating_sub" => x.subtract(y),
             "div" => x.divide(y),
+            "div_ceil" => x.divide(y).map(f64::ceil),
             "shl" | "checked_shl" => x.with(y, |a, b| a * 2_f64.powf(b.clamp(-64.0, 512.0))),
             "isafter" | "after" | "isbefore" | "before" | "compareto" => {
                 if !(x.clock || y.clock) {

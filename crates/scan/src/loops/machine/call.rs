@@ -50,19 +50,33 @@ impl<'s> Machine<'_, '_, 's> {
         {
             return Ok(result);
         }
+        if let Kind::Field { of, name: "Reset" } = tree.kind(*callee)
+            && matches!(self.eval(*of)?, Value::Timer(_))
+            && let Some(ms) = self.first_number(args)?
+        {
+            let ms = self.in_ms(ms, Sleep::Nanos);
+            self.set(*of, Value::Timer(ms))?;
+            return Ok(Value::Unknown);
+        }
         if words::timer(&path) {
             let ms = self.first_number(args)?;
             let ms = ms.map_or(Num::exact(0.0), |num| self.in_ms(num, Sleep::Nanos));
             return Ok(Value::Timer(ms));
         }
+        let sleep = words::sleep(self.file.language, &path, last)
+            .filter(|how| *how != Sleep::Named || !self.is_kept(id, last));
         let own = self.file.callee(id).filter(|_| !self.is_parameter(*callee));
-        let sleep = words::sleep(self.file.language, &path, last);
+        let own = own.or_else(|| self.tells_how_long(id, *callee).filter(|_| sleep.is_none()));
         if let Some(function) = own {
             let waits = self.trace.waits.len();
             let values = self.values_of(args)?;
             let value = self.invoke(function, values, 0)?;
             if sleep.is_some() && self.trace.waits.len() == waits {
                 self.sleeps(id, Sleep::Named, args)?;
+            }
+            // A header is read in more ways than are followed.
+            if value == Value::Unknown && is_retry_after(last) {
+                return Ok(self.server_value(id));
             }
             return Ok(value);
         }
@@ -105,6 +119,9 @@ impl<'s> Machine<'_, '_, 's> {
         }
         if let Some(value) = self.builtin(&path, *callee, args)? {
             return Ok(value);
+        }
+        if let Some(wait) = self.pause_elsewhere(last, args)? {
+            return Ok(wait);
         }
         self.other(id, *callee, args)
     }
@@ -545,7 +562,7 @@ impl<'s> Machine<'_, '_, 's> {
         if let Some(default) = args.get(1).filter(|_| named)
             && let Some(mut num) = self.eval(default.value)?.num()
         {
-            num.server = true;
+            num.server = self.plan.hints;
             return Ok(Some(Value::Num(num)));
         }
         Ok(Some(self.server_value(id)))

@@ -16,7 +16,17 @@ impl<'s> Machine<'_, '_, 's> {
                     Value::Num(Num { low: -num.high, high: -num.low, ..num })
                 }))
             }
-            Op::Other if self.tree.source(id).starts_with("<-") => self.received(of),
+            Op::Other if self.tree.source(id).starts_with("<-") => {
+                let value = self.received(of)?;
+                // Alone, and not one of several that may come.
+                let alone = |up| matches!(self.tree.kind(up), Kind::Block(_));
+                if let Value::Timer(ms) = value
+                    && self.tree.parent(id).is_some_and(alone)
+                {
+                    self.wait(id, ms);
+                }
+                Ok(value)
+            }
             _ => self.eval(of),
         }
     }

@@ -14,6 +14,9 @@ impl<'s> Machine<'_, '_, 's> {
         name: &str,
         args: &'_ [Arg<'s>],
     ) -> Result<Option<Value>, Exit<'s>> {
+        if let Some(value) = self.or_else(of, name, args)? {
+            return Ok(Some(value));
+        }
         let (good, bad) = match name {
             "then" => (args.first(), args.get(1)),
             "catch"
@@ -182,7 +185,7 @@ impl<'s> Machine<'_, '_, 's> {
         if let Some(function) = function
             && words::has(
                 tree.source(function),
-                &["abort", "reject", "cancel", "destroy", "kill(", "timed out"],
+                &["abort", "reject", "cancel", "destroy", "kill(", "exit(", "timed out"],
             )
             && !self.calls_itself(function)
         {
@@ -285,6 +288,10 @@ impl<'s> Machine<'_, '_, 's> {
                 continue;
             }
             let value = self.eval(arg.value)?;
+            // What nobody says is not waited.
+            if value == Value::Null && !self.plan.hints {
+                return Ok(());
+            }
             match value.num() {
                 Some(num) if found.is_none() => found = Some((arg.value, num)),
                 None if value == Value::Unknown && unknown.is_none() => unknown = Some(arg.value),

@@ -2,7 +2,7 @@
 
 use super::super::value::{Num, Part, Value};
 use super::super::words;
-use super::{Exit, Fate, Flow, Machine, Symbol, seen};
+use super::{ENDLESS, Exit, Fate, Flow, Machine, Symbol, seen};
 use crate::language::Language;
 use crate::tree::{Id, Kind, Op};
 
@@ -101,7 +101,8 @@ impl<'s> Machine<'_, '_, 's> {
                     }
                     _ => Value::Unknown,
                 };
-                if known == Value::Unknown { self.filled_in(id, name) } else { known }
+                let known = if known == Value::Unknown { self.filled_in(id, name) } else { known };
+                if known == Value::Unknown { self.usually(id) } else { known }
             }
             _ => Value::Unknown,
         }
@@ -122,8 +123,17 @@ impl<'s> Machine<'_, '_, 's> {
                 _ => None,
             });
         let entry = records.flatten().find(|entry| entry.key.as_deref() == Some(name))?;
-        matches!(tree.kind(entry.value), Kind::Number(_) | Kind::Binary { .. })
-            .then(|| self.constant_of(entry.value))
+        match tree.kind(entry.value) {
+            Kind::Number(_) | Kind::Binary { .. } => Some(self.constant_of(entry.value)),
+            // What is written under a name may be given otherwise later.
+            Kind::Name(constant) | Kind::Field { name: constant, .. }
+                if words::any(constant, words::PAUSES) =>
+            {
+                let num = self.constant_of(entry.value).num()?;
+                Some(self.symbol(format!("{object}.{name}"), Some(num)))
+            }
+            _ => None,
+        }
     }
 
     /// What a field or a method of the operation's result is.
@@ -175,6 +185,13 @@ impl<'s> Machine<'_, '_, 's> {
 
     /// A new unknown, or the one that this text stands for already.
     pub(super) fn symbol(&mut self, text: String, usual: Option<Num>) -> Value {
+        // A count that is never reached here would be taken for none.
+        let usual = usual.filter(|usual| {
+            usual.low < f64::from(ENDLESS)
+                || usual.duration
+                || words::any(&text, words::WAITS)
+                || !(words::about_retry(&text) || words::any(&text, words::COUNTERS))
+        });
         let at = match self.trace.symbols.iter().position(|known| known.text == text) {
             Some(at) => at,
             None => {
@@ -184,7 +201,10 @@ impl<'s> Machine<'_, '_, 's> {
                     Some(usual) => usual.low,
                     None if is(&["cap", "max", "limit", "maximum"]) && is(words::WAITS) => 1e7,
                     // What all waits together are held to lasts longer than one of them.
-                    None if is(LIMITS_OF_TIME) && !is(&["retry", "wait", "delay", "sleep"]) => 64.0,
+                    None if is(LIMITS_OF_TIME) && !is(&["retry", "wait", "delay", "sleep"]) => {
+                        // Of seconds, and of milliseconds where they are told apart.
+                        if self.file.language == Language::Go { 6400.0 } else { 64.0 }
+                    }
                     None if is(words::WAITS) => 8.0,
                     None => 4.0,
                 };
@@ -197,10 +217,16 @@ impl<'s> Machine<'_, '_, 's> {
             }
         };
         let symbol = &self.trace.symbols[at];
-        let bump = if self.plan.defaults || symbol.usual.is_none() { self.plan.bump } else { 0.0 };
+        // How long it usually waits stays as it is where it is asked what more attempts do.
+        let moves = match symbol.usual {
+            Some(_) => self.plan.defaults && !words::any(&symbol.text, words::PAUSES),
+            None => true,
+        };
+        let bump = if moves { self.plan.bump } else { 0.0 };
         let mut num = Num::exact(symbol.witness + bump);
         num.duration = usual.is_some_and(|usual| usual.duration);
         num.symbol = u16::try_from(at + 1).unwrap_or(u16::MAX);
+        num.open = symbol.usual.is_none();
         Value::Num(num)
     }
 
@@ -228,7 +254,11 @@ impl<'s> Machine<'_, '_, 's> {
         found.num()
     }
 
+    /// How long a server says to wait, in a run in which it does.
     pub(super) fn server_value(&mut self, id: Id) -> Value {
+        if !self.plan.hints {
+            return Value::Null;
+        }
         let text = self.file.brief(id, 60);
         match self.symbol(text, None) {
             Value::Num(mut num) => {

@@ -84,7 +84,11 @@ impl<'s> Machine<'_, '_, 's> {
             && !(changed && bare(place) || given_later(place))
         {
             let constant = matches!(tree.kind(place), Kind::Let { constant: true, .. });
-            let value = self.written(place, name);
+            let mut value = self.written(place, name);
+            // It is read from somewhere, with a default.
+            if value == Value::Unknown && !bare(place) {
+                value = self.elsewhere(at);
+            }
             if changed
                 && !constant
                 && let Value::Num(num) = value
@@ -135,6 +139,17 @@ impl<'s> Machine<'_, '_, 's> {
         }
         let text = self.file.brief(at, 60);
         self.symbol(text, Some(num))
+    }
+
+    /// The same for a field of an object that may have been given something else since.
+    pub(super) fn usually(&mut self, at: Id) -> Value {
+        match self.elsewhere(at) {
+            Value::Num(num) if num.symbol == 0 => {
+                let text = self.file.brief(at, 60);
+                self.symbol(text, Some(num))
+            }
+            found => found,
+        }
     }
 
     fn is_member(&self, assign: Id) -> bool {

@@ -52,6 +52,13 @@ pub(in crate::loops) fn sleep(language: Language, path: &[&str], last: &str) -> 
         {
             Sleep::Millis
         }
+        (L::JavaScript | L::TypeScript | L::Tsx, _)
+            if path.len() == 1
+                && lower != "settimeout"
+                && (lower.starts_with("settimeout") || lower.ends_with("settimeout")) =>
+        {
+            Sleep::Millis
+        }
         (L::JavaScript | L::TypeScript | L::Tsx, "wait") if receiver == "Atomics" => Sleep::Millis,
         (
             _,
