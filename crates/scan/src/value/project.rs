@@ -273,7 +273,7 @@ impl Project {
     pub(super) fn pauses(&self, from: &str, name: &str) -> Option<&Pauses> {
         let all = self.by_pause.get(name)?.iter().filter(|path| same_language(path, from));
         let mut all: Vec<_> = all.map(|path| (common_prefix(path, from), path)).collect();
-        all.sort_by(|a, b| b.0.cmp(&a.0));
+        all.sort_by_key(|found| std::cmp::Reverse(found.0));
         match all[..] {
             [(near, _), (other, _), ..] if near == other => None,
             [(_, path), ..] => self.files.get(path)?.pauses.get(name),
