@@ -107,7 +107,14 @@ pub fn find_with<'t, 's>(
                     || ops.iter().all(|op| file.within(*op, finding.sites.place))
             })
         };
-        if candidate.shape == Shape::Repeat && covered(&candidate.groups[0]) {
+        // Of `client.find(name).first()` the whole and its parts are one pair.
+        let part = |op: &Id| {
+            found.iter().any(|(shape, known, _)| {
+                *shape == Shape::Repeat && known.iter().any(|whole| file.within(*op, *whole))
+            })
+        };
+        let first = &candidate.groups[0];
+        if candidate.shape == Shape::Repeat && (covered(first) || first.iter().any(part)) {
             continue;
         }
         if let Some(verdict) = judge::judge(&file, &candidate, &mut budget) {

@@ -38,6 +38,7 @@ const WORDS: &[&str] = &[
     "requeue",
     "Requeue",
     "interceptors",
+    "nprocessed",
 ];
 
 /// Words of waiting, or of putting something back into its queue, which is only part of a retry where
@@ -64,6 +65,10 @@ const WAITS: &[&str] = &[
     "queue.push(",
     "queue.add(",
     "queue.Add(",
+    ".dial(",
+    "redial",
+    "Redial",
+    "reopen",
     "\"pending\"",
     "'pending'",
     ".PENDING",

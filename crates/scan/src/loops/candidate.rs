@@ -1,6 +1,7 @@
 //! What may be a retry: loops, functions that call themselves, jumps backward, the same call
 //! twice. And in each, which calls may be the operation.
 
+mod answers;
 mod batch;
 mod later;
 mod once;
@@ -16,7 +17,7 @@ use super::words;
 use crate::language::Language;
 use crate::tree::{Id, Kind, LoopForm};
 
-pub(super) use operation::changed_by;
+pub(super) use answers::changed_by;
 use operation::{derived, may_be_operation, operations};
 use repeat::repeats;
 use same::continues;

@@ -7,8 +7,8 @@ use super::limits;
 use super::schedule;
 use super::words;
 use super::{Finding, Sites};
-use crate::policy::{Attempts, By, Call, Policy, Scope, Setting};
-use crate::tree::{Id, Kind};
+use crate::policy::{Attempts, By, Call, DelayKind, Policy, Scope, Setting};
+use crate::tree::{Id, Kind, LoopForm, Op};
 
 /// The policy that a verdict describes.
 pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verdict) -> Finding {
@@ -25,6 +25,19 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
             high: None,
             usual: None,
         };
+    }
+    let mut delay = schedule.delay;
+    if let Some(callee) = trace.strategy.filter(|_| delay.kind.value == DelayKind::None) {
+        let expression = file.brief(callee, 60);
+        attempts = Attempts::Dynamic { expression, low: Some(1), high: None, usual: None };
+        delay.kind = Setting::derived(DelayKind::Dynamic);
+        notes.push("a strategy decides how often, and how long after".to_owned());
+    }
+    if attempts == Attempts::Infinite
+        && let Some(limit) = counted_by_itself(file, candidate)
+    {
+        let expression = file.brief(limit, 60);
+        attempts = Attempts::Dynamic { expression, low: Some(1), high: None, usual: None };
     }
     let place = place(file, candidate, verdict);
     let operation = verdict.ops[0];
@@ -94,7 +107,7 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
         by: By::HandRolled { shape: candidate.shape.name().to_owned() },
         kind: verdict.kind,
         attempts_total: Setting::derived(attempts),
-        delay: schedule.delay,
+        delay,
         deadline_ms,
         attempt_timeout_ms: limits::of_attempt(file, place, operation),
         retries_on: Setting::derived(retries_on),
@@ -110,6 +123,32 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
     };
     let sites = Sites { place, operation, failure, waits: schedule.waits };
     Finding { policy, sites }
+}
+
+/// What the head of a loop compares with a number, if that belongs to an object which a call in the
+/// loop may change: `for backoff.Steps > 0 { …; sleep(backoff.Step()) }`.
+fn counted_by_itself(file: &File<'_, '_>, candidate: &Candidate) -> Option<Id> {
+    let tree = file.tree;
+    let Kind::Loop { form, body, .. } = tree.kind(candidate.subject?) else { return None };
+    let test = match form {
+        LoopForm::While(test) | LoopForm::Counted { test: Some(test), .. } => *test,
+        _ => return None,
+    };
+    let Kind::Binary { op: Op::Greater | Op::AtLeast, left, right } = tree.kind(test) else {
+        return None;
+    };
+    let (Kind::Field { of, .. }, Kind::Number(_)) = (tree.kind(*left), tree.kind(*right)) else {
+        return None;
+    };
+    let Kind::Name(owner) = tree.kind(*of) else { return None };
+    let changes = |at: Id| match tree.kind(at) {
+        Kind::Call { callee, .. } => match tree.kind(*callee) {
+            Kind::Field { of, .. } => matches!(tree.kind(*of), Kind::Name(name) if name == owner),
+            _ => false,
+        },
+        _ => false,
+    };
+    tree.walk_here(*body).any(changes).then_some(*left)
 }
 
 /// Whether a breaker is asked in it.

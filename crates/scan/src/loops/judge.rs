@@ -123,6 +123,8 @@ fn judge_group(
         _ if inner => &[Fate::Throws, Fate::Bad],
         // A status is looked at where there is no error.
         Language::Go if words::has(&context.text, &["status"]) => &[Fate::Bad, Fate::Said],
+        // `ok, err := condition()`: not yet, and no error either.
+        Language::Go if context.parameter && context.named() => &[Fate::Bad, Fate::Said],
         Language::Go => &[Fate::Bad],
         Language::Rust => &[Fate::Bad, Fate::Said],
         _ => &[Fate::Throws, Fate::Bad],
@@ -182,6 +184,8 @@ fn judge_group(
         return None;
     }
     let Success { leaves, domain, related, waits } = succeeding(file, candidate, &plan, budget);
+    // What was caught failed, whatever is made of the answer afterwards.
+    let domain = domain && !(candidate.shape == Shape::Repeat && trace.seen & seen::CAUGHT != 0);
     let endless = matches!(trace.cut, Some(Cut::Endless | Cut::Depth))
         || (trace.cut == Some(Cut::Steps) && trace.calls > 20);
     let (attempts, depends) = count(file, &plan, &trace, endless, budget);
@@ -380,7 +384,8 @@ fn kind_of(
         return None;
     }
     // The same call twice is so often something else that it has to reach out in any case.
-    if context.shape == Shape::Repeat && !context.outside && !(context.said && strong) {
+    let told_apart = strong && (context.said || context.pauses);
+    if context.shape == Shape::Repeat && !context.outside && !told_apart {
         return None;
     }
     // A mistake of the code itself passes only with other arguments; a person is asked again with
@@ -428,10 +433,11 @@ fn kind_of(
     if endless && !waits && words::has(&context.text, SPINS) {
         return None;
     }
-    if words::has(
-        &context.text,
-        &["watcherror", "optimisticlock", "staledata", "stalestate", "concurrencyexception"],
-    ) {
+    // Where it waits for another status, too, it is about more than versions.
+    let statuses = waits && words::has(&context.text, &["statuscode", "status_code"]);
+    const VERSIONS: &[&str] =
+        &["watcherror", "optimisticlock", "staledata", "stalestate", "concurrencyexception"];
+    if !statuses && words::has(&context.text, VERSIONS) {
         return Some(PolicyKind::Conflict);
     }
     let question = words::is_question(&context.last);
@@ -469,7 +475,10 @@ fn kind_of(
         }
     }
     let probe = words::is_probe(&context.call) || words::is_probe(&context.function);
-    if probe && waits && !context.parameter {
+    // Asked two times or three, or when the other side said, it is no waiting until it is there.
+    let few = !endless && trace.counted && trace.clock.is_none() && trace.calls <= 3;
+    let told_when = trace.waits.iter().any(|wait| wait.ms.server);
+    if probe && waits && !context.parameter && !few && !told_when {
         return Some(PolicyKind::WaitForReady);
     }
     if context.closed && waits {

@@ -164,6 +164,9 @@ pub(super) struct Trace {
     pub(super) counted: bool,
     /// Whether a loop went through a collection that is not known.
     pub(super) collection: bool,
+    /// An object that is asked whether to try again was also told to prepare for it: how often and
+    /// how long after is its own affair.
+    pub(super) strategy: Option<Id>,
     /// Rounds of the loop that is looked at in which the operation was called.
     pub(super) rounds: u32,
 }
@@ -399,7 +402,13 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
                 let mut values = Vec::with_capacity(all.len().min(64));
                 for one in all.iter().take(256) {
                     let value = self.eval(*one)?;
-                    values.push(self.counted_down(*one, value));
+                    // `[0, ...delays]`.
+                    match value {
+                        Value::List(all) if self.is_spread(*one) && all.len() <= 256 => {
+                            values.extend(all.iter().cloned());
+                        }
+                        value => values.push(self.counted_down(*one, value)),
+                    }
                 }
                 Ok(Value::List(values.into()))
             }

@@ -7,7 +7,9 @@
 
 mod failed;
 mod handler;
+mod kept;
 mod later;
+mod restart;
 
 use super::file::File;
 use super::words;
@@ -107,6 +109,8 @@ pub(super) fn find(file: &File<'_, '_>) -> Vec<Finding> {
         }
     }
     out.extend(handler::find(file));
+    out.extend(restart::find(file));
+    out.extend(kept::find(file));
     out
 }
 

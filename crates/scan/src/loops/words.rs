@@ -13,12 +13,13 @@ use std::sync::LazyLock;
 
 pub(super) use waits::{Sleep, names_waits, schedules, sleep, timer, waits_by_its_arguments};
 
+pub(super) use closes::is_cancel;
 pub(super) use outside::{
     asks_a_person, is_mistake, is_outside_error, is_prompt, leaves_the_process, only_makes,
 };
 pub(crate) use outside::{drops_what_was_kept, speaks_of_again};
 pub(crate) use retry::word_before;
-pub(super) use retry::{about_retry, asks_for_another, names_another, says_later};
+pub(super) use retry::{about_retry, asks_for_another, left_over, names_another, says_later};
 pub(super) use split::{has, words};
 pub(super) use version::{about_exchange, about_tags, about_versions};
 
@@ -122,7 +123,7 @@ const LOGGERS: &[&str] = &[
 const FAR: &[&str] = &[
     "load", "find", "store", "insert", "remove", "update", "first", "last", "exec", "test", "add",
     "push", "lock", "acquire", "reset", "status", "search", "match", "resolve", "flush", "write",
-    "from", "count", "record", "release", "event", "items", "copy",
+    "from", "count", "record", "release", "event", "items", "copy", "stream",
 ];
 
 /// Whether a call may ask for something that others hold, where the code says that it tries again.
@@ -290,8 +291,8 @@ pub(super) fn is_question(last: &str) -> bool {
     let first = all.first().map_or("", |word| &**word);
     ["is", "has", "exists", "check", "poll", "can", "was", "are", "should", "contains"]
         .contains(&first)
-        // `serviceIsReady`.
-        || all.iter().any(|word| &**word == "is")
+        // `serviceIsReady`, `process_one_poll`.
+        || all.iter().any(|word| matches!(&**word, "is" | "poll"))
         || all.iter().any(|word| {
             [
                 "ready",
@@ -402,6 +403,9 @@ fn about_anew(name: &str) -> About {
         | "isok"
         | "issome"
         | "acknowledged"
+        | "ispresent"
+        | "hasvalue"
+        | "isdefined"
         | "successfully" => About::Flag,
         "iserr" | "isnone" | "iserror" | "failed" | "isfailure" | "hasfailed" | "isrejected"
         | "haserror" | "haserrors" | "isfailed" | "isfaulted" | "failure" => About::BadFlag,
@@ -412,6 +416,7 @@ fn about_anew(name: &str) -> About {
         "error" | "errors" | "err" | "exception" | "lasterror" | "geterror" | "exceptionornull" => {
             About::Error
         }
+        _ if retry::left_over(name) => About::Error,
         _ => {
             let all = words(name);
             let is = |list: &[&str]| all.iter().any(|word| list.contains(&&**word));
@@ -565,11 +570,6 @@ pub(super) fn asks_for_life(test: &str) -> bool {
     test.len() < 100
         && all.iter().any(|word| LIVES.contains(&&**word))
         && all.iter().all(|word| LIVES.contains(&&**word) || ASIDE.contains(&&**word))
-}
-
-/// Types of errors that are no failures: cancelling, interrupting.
-pub(super) fn is_cancel(text: &str) -> bool {
-    has(text, &["cancel", "interrupt", "abort", "stopiteration", "generatorexit", "systemexit"])
 }
 
 #[cfg(test)]

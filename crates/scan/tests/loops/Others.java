@@ -148,4 +148,33 @@ class Waiting {
             return false;
         }
     }
+
+    // The next page, a few times.
+    void pages() throws Exception {
+        Page page = db.query(request);
+        int n = 0;
+        while (!page.lastKey().isEmpty() && n < MOST) {
+            page = db.query(request.startingAt(page.lastKey()));
+            n++;
+        }
+    }
+
+    // Elsewhere, where it is not here.
+    Optional<User> elsewhere(String name) {
+        Optional<User> user = cache.find(name);
+        if (user.isPresent()) {
+            return user;
+        }
+        return database.find(name);
+    }
+
+    // Another one, as the answer says.
+    private Reply follow(Response response) throws Exception {
+        if (response.isRedirect() && hops < MOST_HOPS) {
+            hops++;
+            call = client.newCall(response.location());
+            return await(call);
+        }
+        return new Reply(response);
+    }
 }

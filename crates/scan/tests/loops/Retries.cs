@@ -405,4 +405,42 @@ class Limits
         }
         return found;
     }
+
+    // expect after-a-pause: retry attempts=2 delay=constant base=2000
+    Artist AfterAPause(string name)
+    {
+        try
+        {
+            return query.FindArtists(name).First();
+        }
+        catch
+        {
+            Thread.Sleep(2000);
+            return query.FindArtists(name).First();
+        }
+    }
+
+    // expect then-asked-about: retry attempts=2 delay=constant base=1100
+    IEnumerable<Recording> ThenAskedAbout(string name)
+    {
+        Found found = null;
+        try
+        {
+            found = client.Recordings.SearchAsync(name).GetAwaiter().GetResult();
+        }
+        catch
+        {
+            Thread.Sleep(1100);
+            try
+            {
+                found = client.Recordings.SearchAsync(name).GetAwaiter().GetResult();
+            }
+            catch { }
+        }
+        if (found != null && found.Count > 0)
+        {
+            return found.Items;
+        }
+        return null;
+    }
 }

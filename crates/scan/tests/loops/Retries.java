@@ -197,4 +197,76 @@ class Handed {
             return !(failure instanceof UnknownHostException);
         }
     }
+
+    // expect left-in-the-answer: retry attempts=dynamic delay=none
+    void leftInTheAnswer(Map<String, List<WriteRequest>> items) {
+        BatchWriteItemResponse response = db.batchWriteItem(items);
+        int tries = 0;
+        while (!response.unprocessedItems().isEmpty() && tries < MOST) {
+            response = db.batchWriteItem(response.unprocessedItems());
+            tries++;
+        }
+    }
+
+    // expect left-in-a-reference: retry attempts=26 delay=none
+    void leftInAReference(Map<String, List<WriteRequest>> items) {
+        AtomicReference<BatchWriteItemResponse> outcome = new AtomicReference<>();
+        writeAndStore(items, outcome);
+        int attempts = 0;
+        while (!outcome.get().unprocessedItems().isEmpty() && attempts < 25) {
+            writeAndStore(outcome.get().unprocessedItems(), outcome);
+            ++attempts;
+        }
+    }
+
+    // expect nothing-there: retry attempts=3 delay=constant base=500
+    Optional<Token> nothingThere() {
+        for (int i = 0; i < 3; i++) {
+            Optional<Token> token = authClient.requestToken();
+            if (token.isPresent()) {
+                return token;
+            }
+            sleepQuietly(500);
+        }
+        return Optional.empty();
+    }
+
+    static class Pending {
+        // expect counts-and-starts-over: retry attempts=dynamic delay=dynamic
+        private Reply retry() throws Exception {
+            retryCounter++;
+            call = client.newCall(request);
+            return this.await();
+        }
+
+        private Reply await() throws Exception {
+            if (retryCounter > 0) {
+                Thread.sleep(delayOf(retryCounter));
+            }
+            call.enqueue(this);
+            Response response = answers.take();
+            if (isTransient(response)) {
+                return retry();
+            }
+            return parse(response);
+        }
+
+        private boolean isTransient(Response response) {
+            return response.code() >= 500 && retryCounter < maxRetries;
+        }
+    }
+
+    class Copy extends Thread {
+        // expect started-again: retry attempts=dynamic delay=none
+        Copy(int remainingTries) {
+            setUncaughtExceptionHandler((t, e) -> {
+                if (remainingTries > 0) {
+                    LOGGER.log(Level.WARNING, "started again", e);
+                    new Copy(remainingTries - 1).start();
+                } else {
+                    close();
+                }
+            });
+        }
+    }
 }

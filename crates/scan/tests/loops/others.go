@@ -208,3 +208,52 @@ func untilNothingIsLeft(c *Client) {
 		time.Sleep(time.Second)
 	}
 }
+
+// Not ready yet, and nothing failed.
+func (r *Reconciler) whenReady(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	obj, err := r.get(ctx, req)
+	if err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !obj.Ready {
+		return ctrl.Result{RequeueAfter: 10 * time.Second}, nil
+	}
+	return ctrl.Result{RequeueAfter: time.Hour}, nil
+}
+
+// What is not there yet is waited for.
+func (r *Reconciler) whenThere(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if err := r.get(ctx, req); err != nil {
+		if apierrors.IsNotFound(err) {
+			return ctrl.Result{RequeueAfter: 10 * time.Second}, nil
+		}
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, nil
+}
+
+// To two places.
+func (w *Writer) twice(b []byte) (int, error) {
+	n, err := w.conn.Write(b)
+	if err != nil {
+		return n, err
+	}
+	tee := w.dial()
+	m, err := tee.Write(b)
+	return n + m, err
+}
+
+// As long as the handler wants to go on.
+func stepwise(steps int, handle func(int) (bool, error)) error {
+	for steps > 0 {
+		more, err := handle(steps)
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		steps--
+	}
+	return nil
+}

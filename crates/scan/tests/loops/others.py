@@ -428,3 +428,44 @@ def parsed(text):
         if "empty" not in str(error):
             raise
         return load_settings("{}")
+
+
+# The rest of a list, and not what was left of it.
+def in_portions(client, items):
+    rounds = 0
+    left = items
+    while left and rounds < 10:
+        portion, left = left[:25], left[25:]
+        client.write(portion)
+        rounds += 1
+
+
+# Whoever is responsible is asked, three times over.
+def three_passes(plugins, event):
+    for n in range(3):
+        for plugin in plugins:
+            if plugin.can_handle(event):
+                plugin.handle(event)
+                break
+
+
+# A failed row is marked and counted, and nobody takes it again.
+def marked(db, job):
+    try:
+        run(job)
+    except Exception:
+        db.execute("UPDATE jobs SET state = 'failed', attempts = attempts + 1 WHERE id = ?", job)
+
+
+# An attribute is counted to its end with each page.
+def by_offset(client, done):
+    offset = 0
+    while True:
+        rows = client.fetch(offset)
+        if not rows:
+            break
+        try:
+            client.send(rows)
+        except OSError:
+            done.append(offset)
+        offset += 100

@@ -96,3 +96,38 @@ async fn another_service() -> Result<IpAddr> {
     }
     Err(all_failed(errors))
 }
+
+// The next batch, whatever came of this one.
+async fn batch_by_batch(&self, limit: i64) -> Result<()> {
+    let mut offset = 0;
+    let mut failed = 0;
+    loop {
+        let names = self.db.query(build().offset(offset).limit(limit)).await?;
+        if names.is_empty() {
+            break;
+        }
+        match self.db.insert(&names).await {
+            Ok(_) => {}
+            Err(_) => failed += 1,
+        }
+        offset += limit;
+    }
+    Ok(())
+}
+
+// Another one in each round, as the name of it says.
+async fn one_of_them() -> Result<IpAddr> {
+    for _ in 0..SERVICES.len() {
+        let at = NEXT.fetch_add(1, Ordering::SeqCst) % SERVICES.len();
+        let name = SERVICES[at];
+        let answer = match name {
+            "one" => one::request().await,
+            "other" => other::request().await,
+            _ => unreachable!(),
+        };
+        if let Ok(ip) = answer {
+            return Ok(ip);
+        }
+    }
+    Err(Error::Nobody)
+}

@@ -238,3 +238,40 @@ function sendOnce(request: Body) {
     .then(() => { saveState(false); close(); })
     .catch((error) => { saveState(false); });
 }
+
+// Looked at again and again, a few times.
+class Watched {
+  tick() {
+    this.rounds += 1;
+    fetch(this.url).then((answer) => this.show(answer));
+    if (this.rounds < this.most) setTimeout(() => this.tick(), 5000);
+  }
+}
+
+// Whether something is there yet: the attempts are looks.
+function whenThere(done: () => void, attempts = 0) {
+  if (document.querySelector("#app")) {
+    done();
+  } else if (attempts < 20) {
+    setTimeout(() => whenThere(done, attempts + 1), 50);
+  }
+}
+
+// The last call counts.
+class Debounced {
+  call() {
+    this.calls += 1;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(this.run, this.wait);
+  }
+}
+
+// Asked for an answer until there is one or time is up.
+async function untilReply(client: Client, until: number) {
+  while (Date.now() < until) {
+    const reply = await processOnePoll(client);
+    if (reply !== false) return reply;
+    await new Promise((resolve) => setTimeout(resolve, POLL_BACKOFF_MS));
+  }
+  throw new TimeoutError();
+}

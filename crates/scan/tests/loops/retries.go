@@ -497,3 +497,69 @@ func onAnotherNode(c *Cluster, req *Request) (*Response, error) {
 	}
 	return resp, err
 }
+
+// expect a-condition-that-is-handed-in: retry attempts=dynamic
+func untilIt(backoff Backoff, condition func() (bool, error)) error {
+	for backoff.Steps > 0 {
+		if ok, err := condition(); err != nil || ok {
+			return err
+		}
+		if backoff.Steps == 1 {
+			break
+		}
+		time.Sleep(backoff.Step())
+	}
+	return errTimeout
+}
+
+// expect written-after-redial: retry attempts=2 delay=none
+func (w *Writer) redialAndWrite(b []byte) (n int, err error) {
+	if n, err = w.conn.Write(b); err == nil {
+		return
+	}
+	conn, failed := w.dial()
+	if failed != nil {
+		return
+	}
+	if n, err = conn.Write(b); err == nil {
+		w.conn.Close()
+		w.conn = conn
+	}
+	return
+}
+
+// expect looked-at-again: retry attempts=infinite delay=constant base=30000
+func (r *Reconciler) lookedAtAgain(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if err := r.apply(ctx, req); err != nil {
+		log.Error(err, "not applied")
+		return ctrl.Result{RequeueAfter: 30 * time.Second}, nil
+	}
+	return ctrl.Result{}, nil
+}
+
+// expect put-back-in-the-head: retry attempts=infinite delay=none
+func (w *Worker) step(item Item) {
+	if err := w.client.Upload(item); err != nil {
+		w.queue.Add(item)
+	}
+}
+
+// expect also-locked: retry attempts=infinite delay=constant base=10000
+func (p *Client) again(ctx context.Context, in interface{}) (*http.Response, error) {
+	for {
+		res, err := p.do(ctx, in)
+		if err == ErrOptimisticLock {
+			return res, err
+		}
+		if res != nil {
+			if res.StatusCode > 501 {
+				time.Sleep(10 * time.Second)
+				continue
+			}
+		} else if err != nil {
+			time.Sleep(10 * time.Second)
+			continue
+		}
+		return res, err
+	}
+}

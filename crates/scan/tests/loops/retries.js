@@ -190,3 +190,84 @@ async function saveNote(note, attempt = 1) {
     throw e;
   }
 }
+
+// expect sent-again-by-its-timeout: retry attempts=dynamic delay=none
+class Probe {
+  request(packet, callback) {
+    let attempts = 0;
+    const sendRequest = () => {
+      attempts++;
+      this.socket.send(packet, (err) => {
+        if (err) {
+          return callback(err);
+        }
+        setTimeout(() => {
+          if (attempts < this.retries + 1) {
+            sendRequest();
+          } else {
+            callback(new Error("no answer"));
+          }
+        }, this.timeout);
+      });
+    };
+    sendRequest();
+  }
+}
+
+// expect a-helper-that-counts: retry attempts=dynamic delay=exponential
+class RetryContext {
+  retry(onRetry) {
+    if (this.retries >= this.most) {
+      return false;
+    }
+    this.retries++;
+    this.wait = Math.min(this.first * 2 ** this.retries, this.longest);
+    this.timer = setTimeout(onRetry, this.wait);
+    return true;
+  }
+}
+
+// expect when-it-fails: retry attempts=3 delay=linear
+function load(url, onDone, attempt = 1) {
+  const xhr = new XMLHttpRequest();
+  xhr.onload = () => onDone(xhr.response);
+  xhr.onerror = () => {
+    if (attempt < 3) setTimeout(() => load(url, onDone, attempt + 1), 500 * attempt);
+  };
+  xhr.open("GET", url);
+  xhr.send();
+}
+
+// expect one-of-the-codes: retry
+async function oneOfTheCodes(client, info, most) {
+  let numTries = 0;
+  let response;
+  do {
+    response = await client.request(info);
+    if (!response.message.statusCode || !HttpRetryCodes.includes(response.message.statusCode)) {
+      return response;
+    }
+    numTries += 1;
+    if (numTries < most) {
+      await exponentialBackoff(numTries);
+    }
+  } while (numTries < most);
+  return response;
+}
+
+// expect counted-in-its-object: retry attempts=dynamic delay=dynamic
+Mode.prototype = {
+  _upload: async function (request, item) {
+    try {
+      await this.client.request("POST", item);
+    } catch (e) {
+      if (this._failures >= this._maxFailures) {
+        throw e;
+      } else {
+        this._failures++;
+        await pause(this._wait * 1000);
+        return this._upload(request, item);
+      }
+    }
+  },
+};

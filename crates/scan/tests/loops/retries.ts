@@ -184,3 +184,19 @@ async function sendAll(messages: Message[]) {
     await sleep(1000);
   }
 }
+
+// expect waits-after-a-first: retry attempts=4 schedule=1000,5000,30000
+async function waitsAfterAFirst(send: () => Promise<void>) {
+  const delays = [1000, 5000, 30000];
+  let last: unknown;
+  for (const ms of [0, ...delays]) {
+    if (ms) await new Promise((resolve) => setTimeout(resolve, ms));
+    try {
+      await send();
+      return;
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw last;
+}

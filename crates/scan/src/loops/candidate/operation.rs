@@ -2,6 +2,7 @@
 
 use foldhash::{HashSet, HashSetExt as _};
 
+use super::answers::{changed_by, chosen_by, mentions, same_answer};
 use super::same::root;
 use super::tested::tested;
 use super::{MOST_GROUPS, batch};
@@ -226,21 +227,6 @@ fn called<'s>(file: &File<'_, 's>, id: Id) -> Option<&'s str> {
     }
 }
 
-fn mentions(file: &File<'_, '_>, id: Id, vars: &HashSet<&str>) -> bool {
-    file.tree.walk(id).any(|at| match file.tree.kind(at) {
-        Kind::Name(name) => vars.contains(name) && !words::about_retry(name),
-        // Placeholders of a text.
-        Kind::Text(_) if !vars.is_empty() => {
-            let text = file.tree.source(at);
-            text.contains(['{', '$'])
-                && text.split(['{', '}', '$', '.', ':', '(', ')', ' ', '#']).any(|part| {
-                    !part.is_empty() && vars.contains(part) && !words::about_retry(part)
-                })
-        }
-        _ => false,
-    })
-}
-
 fn pure(file: &File<'_, '_>, call: Id) -> bool {
     let Kind::Call { callee, .. } = file.tree.kind(call) else { return true };
     let last = file.tree.last_name(*callee).unwrap_or_default();
@@ -312,7 +298,7 @@ fn chosen(
             };
             of.is_some_and(|of| places.contains(of) || of == "this" && places.contains("self"))
         };
-        if data || other {
+        if data || other || chosen_by(file, call, within, vars) {
             continue;
         }
         let key = file.squeezed(*callee);
@@ -339,7 +325,7 @@ fn chosen(
                     && !calls.contains(other)
                     && tree.function_of(*other) == Some(home)
                     && !file.within(*other, subject)
-                    && file.squeezed(*other) == text
+                    && (file.squeezed(*other) == text || same_answer(file, *other, calls[0]))
                 {
                     calls.push(*other);
                 }
@@ -448,23 +434,6 @@ pub(super) fn observable(file: &File<'_, '_>, call: Id, within: Id, tests: &Hash
         inner = up;
     }
     false
-}
-
-/// The names that a call of Rust may change: `&mut position`.
-pub(in crate::loops) fn changed_by<'s>(file: &File<'_, 's>, call: Id) -> Vec<&'s str> {
-    let tree = file.tree;
-    let (Language::Rust, Kind::Call { args, .. }) = (file.language, tree.kind(call)) else {
-        return Vec::new();
-    };
-    let lent = |id: Id| {
-        let before = tree.text().get(..tree.span(id).start as usize).unwrap_or_default();
-        before.trim_end().ends_with("&mut")
-    };
-    let names = args.iter().filter_map(|arg| match tree.kind(arg.value) {
-        Kind::Name(name) => lent(arg.value).then_some(*name),
-        _ => None,
-    });
-    names.collect()
 }
 
 /// Whether a call stands where a loop says what it goes through.

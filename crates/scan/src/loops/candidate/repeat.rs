@@ -14,11 +14,15 @@ use crate::tree::{Id, Kind};
 /// More of them in one function are not looked at.
 const MOST_REPEATS: usize = 24;
 
+/// So many named arguments say what is asked for.
+const MOST_NAMES: usize = 4;
+
 /// The same call, argument by argument, more than once in a function.
 pub(super) fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
     let tree = file.tree;
     let mut groups = Groups::default();
     let mut alike = Groups::default();
+    let mut methods = Groups::default();
     // Few names are called twice in a function: only their texts are compared.
     let mut names: HashMap<&str, u32> = HashMap::new();
     for call in tree.walk_here(body) {
@@ -41,6 +45,9 @@ pub(super) fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
         if let Some(key) = without_details(file, call) {
             alike.add(key, call);
         }
+        if let Some(key) = method(file, call) {
+            methods.add(key, call);
+        }
     }
     let mut tests: Option<HashSet<&str>> = None;
     let mut out = Vec::new();
@@ -51,6 +58,7 @@ pub(super) fn repeats(file: &File<'_, '_>, body: Id) -> Vec<Candidate> {
         let tests = tests.get_or_insert_with(|| tested(file, body));
         out.extend(pair(file, body, calls, exact, tests));
     }
+    out.extend(methods.twice(false).filter_map(|(calls, _)| connected_anew(file, &calls)).take(4));
     out
 }
 
@@ -82,10 +90,12 @@ impl Groups {
 fn without_details(file: &File<'_, '_>, call: Id) -> Option<String> {
     let tree = file.tree;
     let Kind::Call { callee, args, .. } = tree.kind(call) else { return None };
-    let mut key = file.squeezed(*callee);
+    let mut key = whose(file, *callee);
     let mut any = false;
     let positional = args.iter().any(|arg| arg.name.is_none());
-    for arg in args.iter().filter(|arg| arg.name.is_none() == positional) {
+    let given = args.iter().filter(|arg| arg.name.is_none() == positional);
+    // Of many names the first say what is asked for, and the rest how.
+    for arg in given.take(if positional { usize::MAX } else { MOST_NAMES }) {
         let named =
             arg.name.is_some_and(|name| words::about_retry(name) || words::any(name, words::WAITS));
         let literal = matches!(tree.kind(arg.value), Kind::Number(_) | Kind::Bool(_) | Kind::Null);
@@ -97,6 +107,100 @@ fn without_details(file: &File<'_, '_>, call: Id) -> Option<String> {
         }
     }
     any.then_some(key)
+}
+
+/// What is called, with what it belongs to as it was taken: after `link = self.link` the calls of
+/// `link.send` and `self.link.send` are of the same.
+fn whose(file: &File<'_, '_>, callee: Id) -> String {
+    let tree = file.tree;
+    let taken = match tree.kind(callee) {
+        Kind::Field { of, name } => match tree.kind(*of) {
+            Kind::Name(local) => taken_from(file, local, callee).map(|of| (of, *name)),
+            _ => None,
+        },
+        _ => None,
+    };
+    match taken {
+        Some((of, name)) => format!("{}.{name}", file.squeezed(of)),
+        None => file.squeezed(callee),
+    }
+}
+
+/// The field that a name of this function was given once.
+fn taken_from(file: &File<'_, '_>, name: &str, place: Id) -> Option<Id> {
+    let tree = file.tree;
+    let home = tree.function_of(place);
+    let mut values = file.assigned(name).iter().filter(|at| tree.function_of(**at) == home);
+    let (only, None) = (values.next()?, values.next()) else { return None };
+    match tree.kind(*only) {
+        Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => {
+            matches!(tree.kind(*value), Kind::Field { .. }).then_some(*value)
+        }
+        _ => None,
+    }
+}
+
+/// Calls of the same method with the same arguments, of which the last is made on what was connected
+/// anew in between: `conn.write(b)`, `fresh = dial()`, `fresh.write(b)`.
+fn connected_anew(file: &File<'_, '_>, calls: &[Id]) -> Option<Candidate> {
+    let tree = file.tree;
+    let receiver = |call: Id| match tree.kind(call) {
+        Kind::Call { callee, .. } => match tree.kind(*callee) {
+            Kind::Field { of, .. } => tree.last_name(*of),
+            _ => None,
+        },
+        _ => None,
+    };
+    let plain = |name: &str| {
+        let name = name.trim_start_matches("new").trim_end_matches(|c: char| c.is_ascii_digit());
+        name.trim_matches('_').to_ascii_lowercase()
+    };
+    let last = *calls.last()?;
+    let fresh = receiver(last)?;
+    let first = calls.iter().position(|call| {
+        *call != last && receiver(*call).is_some_and(|of| plain(of) == plain(fresh))
+    })?;
+    let group: Vec<Id> = calls[first..]
+        .iter()
+        .copied()
+        .filter(|call| receiver(*call).is_some_and(|of| plain(of) == plain(fresh)))
+        .collect();
+    let span = (tree.span(group[0]).end, tree.span(last).start);
+    let dialled = file.assigned(fresh).iter().any(|at| {
+        let value = match tree.kind(*at) {
+            Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => *value,
+            _ => return false,
+        };
+        (span.0..span.1).contains(&tree.span(*at).start)
+            && tree.walk_here(value).any(|at| match tree.kind(at) {
+                Kind::Call { callee, .. } => tree.last_name(*callee).is_some_and(|name| {
+                    words::any(name, &["dial", "redial", "connect", "reconnect", "reopen"])
+                }),
+                _ => false,
+            })
+    });
+    let entry = statement(file, group[0])?;
+    let seen = kept(file, group[0]) && kept(file, last) || handles(file, group[0], last);
+    (dialled && seen).then(|| Candidate {
+        shape: Shape::Repeat,
+        entry,
+        subject: None,
+        recursive: None,
+        place: entry,
+        groups: vec![group],
+    })
+}
+
+/// How a call is written without what it belongs to: `write(b)`.
+fn method(file: &File<'_, '_>, call: Id) -> Option<String> {
+    let Kind::Call { callee, args, .. } = file.tree.kind(call) else { return None };
+    let Kind::Field { name, .. } = file.tree.kind(*callee) else { return None };
+    let mut key = (*name).to_owned();
+    for arg in args {
+        key.push(',');
+        key.push_str(&file.squeezed(arg.value));
+    }
+    (!args.is_empty()).then_some(key)
 }
 
 /// How an argument is written without what says that it is for the second time, or a copy:
@@ -301,6 +405,14 @@ fn at_once(file: &File<'_, '_>, first: Id, second: Id) -> bool {
         _ => false,
     });
     let Some(up) = tree.parent(branch).filter(|_| !acts) else { return false };
+    // In a `try` of its own inside of the handler.
+    let own = matches!(tree.kind(up), Kind::Try { body, .. } if *body == branch);
+    let around = || {
+        tree.ancestors(up).find(
+            |at| matches!(tree.kind(*at), Kind::Try { body, .. } if file.within(first, *body)),
+        )
+    };
+    let up = if own { around().unwrap_or(up) } else { up };
     match tree.kind(up) {
         Kind::Try { body, .. } => match tree.kind(*body) {
             // What follows the first call follows the second, too.

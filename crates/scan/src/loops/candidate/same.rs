@@ -273,6 +273,9 @@ pub(in crate::loops) fn advances(file: &File<'_, '_>, place: Id, group: &[Id]) -
             if !file.within(*at, place) || *at == place {
                 return false;
             }
+            if words::any(name, PLACES) && goes_on(file, *at, place) {
+                return true;
+            }
             let value = match tree.kind(*at) {
                 Kind::Assign { op: None, value, .. } | Kind::Let { value: Some(value), .. } => {
                     value
@@ -295,6 +298,18 @@ pub(in crate::loops) fn advances(file: &File<'_, '_>, place: Id, group: &[Id]) -
                     && drawn(file, *value, &chance)
         })
     })
+}
+
+/// Whether a place is counted on in every round of a loop, whatever came of it: `offset += 100`.
+fn goes_on(file: &File<'_, '_>, assign: Id, place: Id) -> bool {
+    let tree = file.tree;
+    let (Kind::Assign { op: Some(Op::Add), .. }, Kind::Loop { body, .. }) =
+        (tree.kind(assign), tree.kind(place))
+    else {
+        return false;
+    };
+    // Of what is read in pieces as much is left out as has come.
+    tree.parent(assign) == Some(*body)
 }
 
 /// Adds the names of an expression that do not count.

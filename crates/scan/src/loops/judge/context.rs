@@ -30,6 +30,8 @@ pub(super) struct Context {
     pub(super) gets: bool,
     /// Of the same call twice, the lines from the first to the second.
     pub(super) between: String,
+    /// Between the same call twice something waits.
+    pub(super) pauses: bool,
     /// The operation asks a person.
     pub(super) asks: bool,
     /// It waits for something that runs already.
@@ -109,6 +111,7 @@ impl Context {
             outside,
             said,
             mistake: mistake && !checked,
+            pauses: candidate.shape == Shape::Repeat && pauses(file, group),
             asks: words::asks_a_person(tree.source(callee)),
             joins: joins(file, callee),
             gets: matches!(tree.kind(call), Kind::Call { args, .. } if args.is_empty())
@@ -132,7 +135,8 @@ impl Context {
     pub(super) fn never(&self) -> bool {
         // A person is asked again with other words. The same call twice is so often something else
         // that it has to reach out in any case.
-        self.asks || self.prompts || self.shape == Shape::Repeat && !self.outside && !self.said
+        let evident = self.outside || self.said || self.pauses;
+        self.asks || self.prompts || self.shape == Shape::Repeat && !evident
     }
 
     /// Whether it may be a retry though nothing of the answer lets it go: it says so.
@@ -148,6 +152,22 @@ impl Context {
     pub(super) fn named(&self) -> bool {
         words::about_retry(&self.text) || words::about_retry(&self.function)
     }
+}
+
+/// Whether something waits in the function of two calls between the first and the second.
+fn pauses(file: &File<'_, '_>, group: &[Id]) -> bool {
+    let tree = file.tree;
+    let (Some(first), Some(last)) = (group.first(), group.last()) else { return false };
+    let (from, to) = (tree.span(*first).end, tree.span(*last).start);
+    let Some(home) = tree.function_of(*first) else { return false };
+    tree.walk_here(home).any(|at| match tree.kind(at) {
+        Kind::Call { callee, .. } if (from..to).contains(&tree.span(at).start) => {
+            let last = tree.last_name(*callee).unwrap_or_default();
+            let path = tree.path(*callee).unwrap_or_else(|| vec!["", last]);
+            words::sleep(file.language, &path, last).is_some()
+        }
+        _ => false,
+    })
 }
 
 /// What runs already, by the words of its type or of what made it.

@@ -420,6 +420,8 @@ impl<'s> Machine<'_, '_, 's> {
                         outcome = Some((part, fail));
                     } else if let Value::Outcome(part, fail) = self.part_of(part, fail, name) {
                         outcome = Some((part, fail));
+                    } else if words::left_over(name) {
+                        return Ok(Value::Null);
                     } else if name.starts_with("is_") || name.starts_with("is") {
                         return Ok(self.part_of(part, fail, name));
                     }
@@ -514,6 +516,7 @@ impl<'s> Machine<'_, '_, 's> {
                 _ => {}
             }
         }
+        self.forget_flags(callee, args);
         Ok(match (outcome, said) {
             (_, Some(num)) => Value::Num(num),
             (Some((part, fail)), None) => Value::Outcome(part, fail),
@@ -521,10 +524,20 @@ impl<'s> Machine<'_, '_, 's> {
         })
     }
 
-    /// `(500..600).contains(&status)`.
+    /// `(500..600).contains(&status)`, `RETRY_CODES.includes(status)`.
     fn in_range(&mut self, callee: Id, args: &'_ [Arg<'s>]) -> Result<Option<Value>, Exit<'s>> {
-        let Kind::Field { of, name: "contains" } = self.tree.kind(callee) else { return Ok(None) };
-        let (Kind::Range { .. }, [code]) = (self.tree.kind(*of), args) else { return Ok(None) };
+        let Kind::Field { of, name } = self.tree.kind(callee) else { return Ok(None) };
+        let codes = match self.tree.kind(*of) {
+            Kind::Range { .. } => true,
+            _ => self.tree.last_name(*of).is_some_and(|list| {
+                words::about_retry(list) && words::has(list, &["code", "status"])
+            }),
+        };
+        let asks = matches!(*name, "contains" | "includes" | "has" | "Contains");
+        let [code] = args else { return Ok(None) };
+        if !(codes && asks) {
+            return Ok(None);
+        }
         Ok(match self.eval(code.value)? {
             Value::Outcome(Part::Status, fail) => {
                 let holds = self.status(Op::In, fail, code.value, *of, &Value::Unknown);
@@ -536,9 +549,13 @@ impl<'s> Machine<'_, '_, 's> {
 
     /// Whether there are errors in a list of them that the operation gave: `failed, errors = send()`.
     fn errors_in(&self, of: Id, list: &Value) -> Option<bool> {
-        let name = self.tree.last_name(of)?;
+        // `answer.unprocessedItems()`, as `answer.errors`.
+        let name = match self.tree.kind(of) {
+            Kind::Call { callee, .. } => self.tree.last_name(*callee)?,
+            _ => self.tree.last_name(of)?,
+        };
         match list {
-            _ if !words::any(name, &["errors", "errs"]) => None,
+            _ if !(words::any(name, &["errors", "errs"]) || words::left_over(name)) => None,
             Value::Outcome(Part::Error, fail) => Some(*fail),
             Value::Null => Some(false),
             _ => None,

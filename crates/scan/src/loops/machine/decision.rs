@@ -21,6 +21,14 @@ impl<'s> Machine<'_, '_, 's> {
             Truth::Maybe(about) => about,
         };
         let mut yes = self.prefers(then, otherwise, about && self.plan.fate == Fate::Good);
+        // `if handler.can_retry(error)`.
+        if let Some(test) = test
+            && about
+            && self.failing()
+            && self.asks_to_go_on(test)
+        {
+            yes = true;
+        }
         if let Some(test) = test
             && !about
             && words::is_stop(self.tree.source(test))
@@ -39,6 +47,17 @@ impl<'s> Machine<'_, '_, 's> {
             self.trace.undecided.push((id, yes));
         }
         yes
+    }
+
+    /// Whether a question is a call that asks whether another attempt makes sense.
+    fn asks_to_go_on(&self, test: Id) -> bool {
+        match self.tree.kind(test) {
+            Kind::Await(of) => self.asks_to_go_on(*of),
+            Kind::Call { callee, .. } => {
+                self.tree.last_name(*callee).is_some_and(words::asks_for_another)
+            }
+            _ => false,
+        }
     }
 
     /// `tries < (refused ? 1 : 5)`: as many as there may be, where it cannot be told which.

@@ -48,6 +48,29 @@ impl<'s> Machine<'_, '_, 's> {
         Ok(true)
     }
 
+    /// Flags of an object that is handed to something unknown: whoever it is handed to may set them,
+    /// as a strategy that is asked what to do about a failure does.
+    pub(super) fn forget_flags(&mut self, callee: Id, args: &'_ [Arg<'s>]) {
+        if self.heap.is_empty() || !self.failing() {
+            return;
+        }
+        let last = self.tree.last_name(callee).unwrap_or_default();
+        let path = self.tree.path(callee).unwrap_or_else(|| vec!["", last]);
+        if words::is_pure(&path, last) {
+            return;
+        }
+        for arg in args.iter().take(8) {
+            let Kind::Name(name) = self.tree.kind(arg.value) else { continue };
+            for (key, value) in &mut self.heap {
+                let field = key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+                if field && matches!(value, Value::Bool(_)) {
+                    *value = Value::Unknown;
+                    self.trace.strategy = self.trace.strategy.or(Some(callee));
+                }
+            }
+        }
+    }
+
     /// The function that something handed over is, or has as the one that is run.
     pub(super) fn runs(&self, arg: Id) -> Option<Id> {
         callbacks::task(self.tree, arg)

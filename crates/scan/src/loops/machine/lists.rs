@@ -37,6 +37,11 @@ impl<'s> Machine<'_, '_, 's> {
         }
     }
 
+    /// Whether an element of a list stands for all of another: `[0, ...delays]`.
+    pub(super) fn is_spread(&self, element: Id) -> bool {
+        self.tree.source(element).starts_with("...")
+    }
+
     fn longer(&mut self, mut all: Vec<Value>, more: Id) -> Result<Value, Exit<'s>> {
         let value = self.eval(more)?;
         if all.len() < MOST_KEPT {

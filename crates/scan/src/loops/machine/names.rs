@@ -150,8 +150,13 @@ impl<'s> Machine<'_, '_, 's> {
                 Value::Bool(fail)
             }
             About::Status => Value::Outcome(Part::Status, fail),
-            About::Error if fail => Value::Outcome(Part::Error, true),
-            About::Error => Value::Null,
+            About::Error => {
+                // A list of what was not done says by itself that something was not.
+                if words::left_over(name) {
+                    self.notice(super::seen::FLAG);
+                }
+                if fail { Value::Outcome(Part::Error, true) } else { Value::Null }
+            }
             About::Doubt => {
                 // Whether to try again is asked about what failed.
                 if part == Part::Whole && words::about_retry(name) {

@@ -55,7 +55,7 @@ fn fails(file: &File<'_, '_>, place: Id, test: Id) -> Option<(bool, Vec<Id>)> {
                 && file.language == Language::Go
                 && tree.last_name(*left).is_some_and(is_error) =>
         {
-            Some((*op == Op::NotEqual, before(file, place, tree.last_name(*left)?)?))
+            Some((*op == Op::NotEqual, before(file, test, tree.last_name(*left)?)?))
         }
         // `if let Err(e) = send(&item)`.
         Kind::Binary { op: Op::Matches, left, right } => {
@@ -73,7 +73,7 @@ fn fails(file: &File<'_, '_>, place: Id, test: Id) -> Option<(bool, Vec<Id>)> {
                 Kind::Name(name) => is_error(name).then_some(*name),
                 _ => None,
             })?;
-            Some((true, before(file, place, error)?))
+            Some((true, before(file, test, error)?))
         }
         _ => None,
     }
@@ -83,7 +83,8 @@ fn is_error(name: &str) -> bool {
     words::any(name, &["err", "error"])
 }
 
-/// The last statement before a place that gave a name its value.
+/// The last statement before a question that gave a name its value; of `if err := f(); err != nil`
+/// the one in its head.
 fn before(file: &File<'_, '_>, place: Id, name: &str) -> Option<Vec<Id>> {
     let tree = file.tree;
     let start = tree.span(place).start;

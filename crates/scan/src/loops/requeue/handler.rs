@@ -107,7 +107,8 @@ fn finding(file: &File<'_, '_>, failed: &Failed, back: Id) -> Finding {
 fn put_back(file: &File<'_, '_>, failed: &Failed) -> Option<Id> {
     let tree = file.tree;
     let mut worked_on: Option<HashSet<&str>> = None;
-    tree.walk_here(failed.region).find(|at| {
+    // Also in what is handed to a transaction.
+    tree.walk(failed.region).find(|at| {
         let named = |id: Id, given: &HashSet<&str>| {
             tree.walk_here(id)
                 .any(|at| matches!(tree.kind(at), Kind::Name(name) if given.contains(name)))
@@ -217,7 +218,7 @@ fn given<'s>(file: &File<'_, 's>, failed: &Failed) -> HashSet<&'s str> {
 }
 
 /// The calls in a handler that wait.
-fn waits(file: &File<'_, '_>, body: Id) -> Vec<Id> {
+pub(super) fn waits(file: &File<'_, '_>, body: Id) -> Vec<Id> {
     let tree = file.tree;
     tree.walk_here(body)
         .filter(|at| match tree.kind(*at) {

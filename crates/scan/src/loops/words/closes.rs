@@ -1,6 +1,6 @@
 //! Calls that only close what was used, and calls that do something with files.
 
-use super::words;
+use super::{has, words};
 
 /// Names of calls that only close what was used: `doClose`, `closeQuietly`, `shutdownOutput`.
 pub(super) fn closes(last: &str) -> bool {
@@ -50,6 +50,11 @@ const FILES: &[&str] = &["File", "Files", "Directory", "FileUtils", "fs", "shuti
 /// Whether the methods of this do something with files: `File.Copy`, `fs.write`.
 pub(super) fn is_of_files(receiver: &str) -> bool {
     FILES.contains(&receiver)
+}
+
+/// Types of errors that are no failures: cancelling, interrupting.
+pub(in crate::loops) fn is_cancel(text: &str) -> bool {
+    has(text, &["cancel", "interrupt", "abort", "stopiteration", "generatorexit", "systemexit"])
 }
 
 #[cfg(test)]

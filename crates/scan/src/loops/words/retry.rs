@@ -103,6 +103,14 @@ pub(in crate::loops) fn names_another(name: &str) -> bool {
     all.iter().any(|word| another(word)) && !all.iter().any(|word| NO_MORE.contains(&&**word))
 }
 
+/// Words of what a batch came back with because it was not done.
+const LEFT: &[&str] = &["unprocessed", "undelivered", "unsent", "unacked", "unacknowledged"];
+
+/// Whether a name is that of a part of an answer that lists what was not done.
+pub(in crate::loops) fn left_over(name: &str) -> bool {
+    any(name, LEFT)
+}
+
 /// The letters right before a place that belong to the same word, in lower case.
 pub(crate) fn word_before(text: &str, at: usize) -> String {
     let (before, word) = (&text[..at], &text[at..]);
