@@ -11,7 +11,9 @@ mod waits;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-pub(super) use waits::{Sleep, names_waits, schedules, sleep, timer, waits_by_its_arguments};
+pub(super) use waits::{
+    PAUSES, Sleep, names_waits, schedules, sleep, timer, waits_by_its_arguments,
+};
 
 pub(super) use closes::is_cancel;
 pub(super) use outside::{
@@ -63,10 +65,6 @@ pub(super) const WAITS: &[&str] = &[
     "delay", "wait", "backoff", "sleep", "interval", "pause", "timeout", "duration", "ms",
     "seconds", "secs", "millis", "period", "cooldown", "time",
 ];
-
-/// Those of them that say how long it waits, and not how long something may take.
-pub(super) const PAUSES: &[&str] =
-    &["delay", "wait", "backoff", "sleep", "interval", "pause", "cooldown"];
 
 /// Calls that can be no operation, by the last part of their name: they log, count, compare,
 /// build and convert.

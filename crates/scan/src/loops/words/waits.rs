@@ -18,6 +18,10 @@ pub(in crate::loops) enum Sleep {
     Named,
 }
 
+/// Words for how long something waits, and not for how long it may take.
+pub(in crate::loops) const PAUSES: &[&str] =
+    &["delay", "wait", "backoff", "sleep", "interval", "pause", "cooldown"];
+
 /// Whether a call waits.
 pub(in crate::loops) fn sleep(language: Language, path: &[&str], last: &str) -> Option<Sleep> {
     use Language as L;
