@@ -1,5 +1,5 @@
-//! Argo: `retryStrategy` of workflows, without a limit if nobody writes one, and `retry` of Argo
-//! CD's syncs.
+//! Argo: `retryStrategy` of workflows, without a limit if nobody writes one, that of sensors and
+//! `connectionBackoff` of event sources, and `retry` of Argo CD's syncs.
 
 use crate::document::{Document, Entry, Node, Syntax};
 use crate::failure::{Failure, Failures};
@@ -11,7 +11,7 @@ use crate::format::shared::{
 use crate::layer::{Attempts, Delay, Layer, Methods, Reach, Seat, Sourced};
 use crate::reading::Reading;
 
-/// Workflows, their templates, cron workflows, sensors that start some.
+/// Workflows, their templates, cron workflows, sensors that start some, and event sources.
 pub const WORKFLOWS: Format = Format {
     id: "argo-workflows",
     title: "Argo Workflows",
@@ -19,7 +19,14 @@ pub const WORKFLOWS: Format = Format {
     is: |_, document| {
         is_argo(
             document,
-            &["Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow", "Sensor"],
+            &[
+                "Workflow",
+                "WorkflowTemplate",
+                "ClusterWorkflowTemplate",
+                "CronWorkflow",
+                "Sensor",
+                "EventSource",
+            ],
         )
     },
     read: workflows,
@@ -35,6 +42,9 @@ pub const CD: Format = Format {
 };
 
 const WHO: &str = "Argo Workflows";
+const EVENTS_WHO: &str = "Argo Events";
+/// A bare number of Argo Events is in nanoseconds.
+const NANOSECOND_MS: f64 = 1e-6;
 const CD_WHO: &str = "Argo CD";
 
 fn is_argo(document: &Document, kinds: &[&str]) -> bool {
@@ -51,6 +61,14 @@ fn workflows(_: &str, document: &Document, reading: &mut Reading) {
         outer |= spec.get("retryStrategy").is_some();
     }
     maps(root, &mut |map| {
+        if let Some(backoff) = map.entry("connectionBackoff") {
+            let mut layer = Layer::at(WORKFLOWS.id, Seat::Workflow, span(backoff));
+            layer.methods = Methods::All;
+            layer.callee = name.clone();
+            layer.notes.push("connections of an event source".into());
+            steps_of(&mut layer, &backoff.value);
+            reading.layers.push(layer);
+        }
         let Some(strategy) = map.entry("retryStrategy") else { return };
         let mut layer = strategy_of(map, strategy);
         layer.callee = name.clone();
@@ -71,8 +89,10 @@ fn strategy_of(template: &Node, entry: &Entry) -> Layer {
     layer.methods = Methods::All;
     layer.attempts = match (strategy.entry("limit"), strategy.entry("steps")) {
         (Some(limit), _) => Sourced::written(attempts(&limit.value, Counted::Retries), limit.line),
-        // Sensors of Argo Events count steps, the first included.
-        (None, Some(steps)) => Sourced::written(attempts(&steps.value, Counted::Total), steps.line),
+        (None, Some(_)) => {
+            steps_of(&mut layer, strategy);
+            return layer;
+        }
         (None, None) => Sourced::default_of(Attempts::Unbounded, WHO),
     };
     let policy = strategy.entry("retryPolicy");
@@ -116,6 +136,20 @@ fn strategy_of(template: &Node, entry: &Entry) -> Layer {
     let limit = template.entry("activeDeadlineSeconds").or(template.entry("timeout"));
     layer.attempt_timeout_ms = ms(limit.filter(|_| template.get("templates").is_none()), 1000.0);
     layer
+}
+
+/// A backoff of Argo Events, where steps are counted, the first included. What is left out is as in
+/// its `pkg/shared/util/retry.go`: five steps, a second apart, up to as much again at random.
+fn steps_of(layer: &mut Layer, backoff: &Node) {
+    layer.attempts = match backoff.entry("steps") {
+        Some(steps) => Sourced::written(attempts(&steps.value, Counted::Total), steps.line),
+        None => Sourced::default_of(Attempts::Count(5), EVENTS_WHO),
+    };
+    layer.on = Sourced::default_of(Failures::EVERY, EVENTS_WHO);
+    let base = ms_or(backoff.entry("duration"), NANOSECOND_MS, 1000.0, EVENTS_WHO);
+    let of = |key| number(backoff.entry(key)).unwrap_or(1.0);
+    layer.delay = exponential(base, of("factor"), None);
+    layer.delay.jitter = of("jitter") > 0.0;
 }
 
 fn syncs(_: &str, document: &Document, reading: &mut Reading) {
@@ -185,6 +219,28 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].attempts, Sourced::default_of(Attempts::Unbounded, WHO));
         assert_eq!(found[0].delay, Delay::none());
+    }
+
+    #[test]
+    fn steps_of_events_count_the_first() {
+        let head = "apiVersion: argoproj.io/v1alpha1\nkind: EventSource\nmetadata: {name: shop}\nspec:\n  nats:\n    one:\n";
+        let text = format!(
+            "{head}      connectionBackoff: {{duration: 10s, steps: 4, factor: 2, jitter: 0}}\n    two:\n      connectionBackoff: {{duration: 500000000}}\n"
+        );
+        let found = layers("argo-workflows", "e.yaml", Syntax::Yaml, &text);
+        let [one, two] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(one.attempts, Sourced::written(Attempts::Count(4), 7));
+        assert_eq!((one.delay.growth, one.delay.factor), (Growth::Exponential, Some(2.0)));
+        assert_eq!(one.delay.base_ms, Some(Sourced::written(10_000.0, 7)));
+        assert!(!one.delay.jitter);
+        assert_eq!(two.attempts, Sourced::default_of(Attempts::Count(5), EVENTS_WHO));
+        assert_eq!(two.delay.base_ms, Some(Sourced::written(500.0, 9)));
+        assert_eq!((two.delay.growth, two.delay.jitter), (Growth::Constant, true));
+        let head = "apiVersion: argoproj.io/v1alpha1\nkind: Sensor\nmetadata: {name: shop}\nspec:\n  triggers:\n  - template: {name: a}\n";
+        let text = format!("{head}    retryStrategy: {{steps: 3}}\n");
+        let found = layers("argo-workflows", "s.yaml", Syntax::Yaml, &text);
+        assert_eq!(found[0].attempts, Sourced::written(Attempts::Count(3), 7));
+        assert_eq!(found[0].delay.base_ms, Some(Sourced::default_of(1000.0, EVENTS_WHO)));
     }
 
     #[test]

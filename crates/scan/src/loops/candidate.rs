@@ -329,10 +329,11 @@ fn of_another(file: &File<'_, '_>, callee: Id) -> bool {
                 matches!(owner, "this" | "self" | "cls")
                     || file.language == Language::Go && owner.len() <= 2
             }),
-            // Where `this` need not be written, a name is a part of it: `bootstrap.connect()`.
+            // Where `this` need not be written, a name is a part of it: `bootstrap.connect()`,
+            // `_files.Delete()`.
             Kind::Name(owner) => {
                 matches!(file.language, Language::Java | Language::Kotlin | Language::CSharp)
-                    && owner.starts_with(char::is_lowercase)
+                    && owner.trim_start_matches('_').starts_with(char::is_lowercase)
                     && !matches!(*owner, "this" | "super" | "base")
             }
             _ => false,

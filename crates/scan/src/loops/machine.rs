@@ -16,6 +16,7 @@ mod handed;
 mod later;
 mod lists;
 mod names;
+mod operate;
 mod pause;
 mod question;
 mod told;

@@ -443,4 +443,23 @@ class Limits
         }
         return null;
     }
+
+    // What does it has the same name and is kept in a field.
+    // expect same-name-of-a-field: retry attempts=6 delay=constant base=250
+    async Task Upload(string path, int tries = 0)
+    {
+        if (tries > 5)
+        {
+            return;
+        }
+        try
+        {
+            _storage.Upload(path);
+        }
+        catch (IOException)
+        {
+            await Task.Delay(250).ConfigureAwait(false);
+            await Upload(path, tries + 1).ConfigureAwait(false);
+        }
+    }
 }
