@@ -25,7 +25,7 @@ pub(super) fn failures(file: &File<'_, '_>, id: Id) -> Vec<Failed> {
             .map(|handler| Failed { place: id, region: handler.body, work: vec![*body] })
             .collect(),
         Kind::If { test, then, otherwise } => {
-            let Some((holds, work)) = fails(file, id, *test) else { return Vec::new() };
+            let Some((holds, work)) = fails(file, *test) else { return Vec::new() };
             let region = if holds { Some(*then) } else { *otherwise };
             region.map(|region| Failed { place: id, region, work }).into_iter().collect()
         }
@@ -46,7 +46,7 @@ pub(super) fn failures(file: &File<'_, '_>, id: Id) -> Vec<Failed> {
 }
 
 /// Whether a condition asks if something failed: whether it holds then, and what it was.
-fn fails(file: &File<'_, '_>, place: Id, test: Id) -> Option<(bool, Vec<Id>)> {
+fn fails(file: &File<'_, '_>, test: Id) -> Option<(bool, Vec<Id>)> {
     let tree = file.tree;
     match tree.kind(test) {
         // `err != nil`.
@@ -65,7 +65,7 @@ fn fails(file: &File<'_, '_>, place: Id, test: Id) -> Option<(bool, Vec<Id>)> {
         }
         // `err != nil && temporary(err)`.
         Kind::Binary { op: Op::And, left, right } => {
-            [*left, *right].into_iter().find_map(|part| fails(file, place, part).filter(|it| it.0))
+            [*left, *right].into_iter().find_map(|part| fails(file, part).filter(|it| it.0))
         }
         // A type or a kind of error: `errors.Is(err, ErrBusy)`.
         Kind::Call { args, .. } if file.language == Language::Go => {
