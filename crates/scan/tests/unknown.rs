@@ -8,13 +8,13 @@ use damper_scan::scan::{Control, Options, scan};
 
 /// The lines and names of such helpers in a folder with these files.
 fn found(files: &[(&str, &str)]) -> Vec<(String, u32, String, Attempts)> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
-        std::fs::write(folder.path().join(name), text).unwrap();
+        std::fs::write(folder.path().join(name), text).expect("written");
     }
     let options = Options { roots: vec![folder.path().to_owned()], ..Options::default() };
     let stop = AtomicBool::new(false);
-    let scan = scan(&options, Control { stop: &stop, progress: &|_, _| {} }).unwrap();
+    let scan = scan(&options, Control { stop: &stop, progress: &|_, _| {} }).expect("threads");
     let mut all = Vec::new();
     for file in &scan.files {
         for policy in &file.policies {
