@@ -170,8 +170,8 @@ struct Part {
     open: bool,
     /// Whether it was worth parsing.
     parsed: bool,
-    /// Whether it calls something that says it retries, which another file may declare.
-    asks: bool,
+    /// What it calls that says it retries: another file may declare it.
+    called: BTreeSet<String>,
     /// The functions of it that say so.
     helpers: BTreeSet<String>,
     /// Names of files and folders where such constants may be.
@@ -227,8 +227,9 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
     let again = Known { project: Some(&project), helpers: Some(&helpers), ..first };
     pool.install(|| {
         walked.files.par_iter().zip(&mut parts).for_each(|(found, part)| {
-            let asks = |part: &Part| part.open && part.file.is_some() || part.asks;
-            let open = matches!(part, Some(Ok(part)) if asks(part));
+            let more =
+                |part: &Part| part.open && part.file.is_some() || !part.called.is_subset(&helpers);
+            let open = matches!(part, Some(Ok(part)) if more(part));
             if open && !control.stop.load(Ordering::Relaxed) {
                 *part = Some(one(found, &options.limits, again));
             }
@@ -394,7 +395,7 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
         constants: Constants::default(),
         open: false,
         parsed: false,
-        asks: false,
+        called: BTreeSet::new(),
         helpers: BTreeSet::new(),
         near: BTreeSet::new(),
         said: Said::of(scope),
@@ -425,11 +426,12 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
         part.said.add(said, &text);
     }
     part.open = open;
-    if known.helpers.is_none() {
-        part.asks = library::unknown::asks(&tree);
+    // What it says to others is known after the first time.
+    if known.project.is_none() {
+        part.called = library::unknown::called(&tree);
         part.helpers = library::unknown::declared(&tree);
+        part.constants = constants(&tree, found.language);
     }
-    part.constants = constants(&tree, found.language);
     part.findings = rules::of_file(&Context { tree: &tree, source: &source, policies: &policies });
     let (suppressions, wrong) = suppress::of(&text);
     part.findings.iter_mut().for_each(|finding| silence(&suppressions, finding));

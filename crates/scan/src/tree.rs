@@ -488,6 +488,17 @@ impl<'s> Tree<'s> {
         self.ancestors(id).find(|&up| matches!(self.kind(up), Kind::Class { .. }))
     }
 
+    /// Whether a name is handed to a function that it stands in: a function of the file with the
+    /// same name is another.
+    #[must_use]
+    pub fn is_parameter(&self, id: Id) -> bool {
+        let Kind::Name(name) = self.kind(id) else { return false };
+        self.ancestors(id).any(|up| match self.kind(up) {
+            Kind::Function { params, .. } => params.iter().any(|param| param.name == *name),
+            _ => false,
+        })
+    }
+
     /// Every node, children before parents.
     pub fn ids(&self) -> impl Iterator<Item = Id> + use<> {
         (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(Id)

@@ -51,6 +51,16 @@ fn what_the_repository_declares_is_judged_where_it_is() {
     assert_eq!(found(&[("load.js", CALLS), ("kit.js", own)]), []);
     let relative = CALLS.replace("some-kit", "./kit");
     assert_eq!(found(&[("load.js", &relative)]), [], "its file may not have been read");
+    let rust = "use crate::kit::with_retry;\nfn f() { with_retry(|| api.load(1)) }\n";
+    assert_eq!(found(&[("load.rs", rust)]), []);
+    let other = CALLS.replace("some-kit", "super-kit");
+    assert_eq!(
+        found(&[("load.js", &other)]).len(),
+        1,
+        "a package that only begins as `super` does"
+    );
+    let handed = "export const load = (retry) => retry(() => api.load(1));\n";
+    assert_eq!(found(&[("load.js", handed)]), [], "it is what the caller hands over");
 }
 
 #[test]

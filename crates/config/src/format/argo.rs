@@ -87,13 +87,14 @@ fn strategy_of(template: &Node, entry: &Entry) -> Layer {
     let strategy = &entry.value;
     let mut layer = Layer::at(WORKFLOWS.id, Seat::Workflow, span(entry));
     layer.methods = Methods::All;
-    layer.attempts = match (strategy.entry("limit"), strategy.entry("steps")) {
-        (Some(limit), _) => Sourced::written(attempts(&limit.value, Counted::Retries), limit.line),
-        (None, Some(_)) => {
-            steps_of(&mut layer, strategy);
-            return layer;
-        }
-        (None, None) => Sourced::default_of(Attempts::Unbounded, WHO),
+    // Sensors of Argo Events write a backoff here.
+    if ["steps", "duration", "factor", "jitter"].iter().any(|key| strategy.get(key).is_some()) {
+        steps_of(&mut layer, strategy);
+        return layer;
+    }
+    layer.attempts = match strategy.entry("limit") {
+        Some(limit) => Sourced::written(attempts(&limit.value, Counted::Retries), limit.line),
+        None => Sourced::default_of(Attempts::Unbounded, WHO),
     };
     let policy = strategy.entry("retryPolicy");
     let condition = strategy.entry("expression");
@@ -241,6 +242,9 @@ mod tests {
         let found = layers("argo-workflows", "s.yaml", Syntax::Yaml, &text);
         assert_eq!(found[0].attempts, Sourced::written(Attempts::Count(3), 7));
         assert_eq!(found[0].delay.base_ms, Some(Sourced::default_of(1000.0, EVENTS_WHO)));
+        let text = format!("{head}    retryStrategy: {{duration: 2s}}\n");
+        let found = layers("argo-workflows", "s.yaml", Syntax::Yaml, &text);
+        assert_eq!(found[0].attempts, Sourced::default_of(Attempts::Count(5), EVENTS_WHO));
     }
 
     #[test]

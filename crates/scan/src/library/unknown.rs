@@ -10,6 +10,8 @@ use crate::policy::{
 };
 use crate::tree::{Arg, Id, Kind, Tree};
 
+/// What all of them begin with.
+const BEGIN: &[u8] = b"retr";
 /// What a name has in it that says it retries.
 const SAY: &[&str] = &["retry", "retries", "retrying", "retryable"];
 /// A first word that makes of it something else: what asks, tells, shows, or only makes ready.
@@ -120,7 +122,9 @@ const NOT_LAST: &[&str] = &[
     "view",
 ];
 /// How the import of a file of one's own begins.
-const OWN: &[&str] = &[".", "/", "@/", "~", "crate", "super", "self"];
+const OWN: &[&str] = &[".", "/", "@/", "~"];
+/// The same in Rust, as the first part of a path.
+const OWN_CRATE: &[&str] = &["crate", "super", "self"];
 /// More attempts than this are no number of attempts.
 const MOST: f64 = 100.0;
 
@@ -145,9 +149,9 @@ pub(crate) fn declared(tree: &Tree<'_>) -> BTreeSet<String> {
     names
 }
 
-/// Whether a file has such a call: then it is asked what other files declare.
-pub(crate) fn asks(tree: &Tree<'_>) -> bool {
-    tree.ids().any(|id| helper(tree, id).is_some())
+/// The names that a file calls so: another file may declare them.
+pub(crate) fn called(tree: &Tree<'_>) -> BTreeSet<String> {
+    tree.ids().filter_map(|id| helper(tree, id)).map(|helper| helper.name.to_owned()).collect()
 }
 
 /// The calls of helpers that none of the files declares, as policies.
@@ -163,6 +167,10 @@ pub(crate) fn find(
 
 /// Whether a name says that what it is given is retried.
 fn says(name: &str) -> bool {
+    let begins = |part: &[u8]| part.eq_ignore_ascii_case(BEGIN);
+    if !name.as_bytes().windows(BEGIN.len()).any(begins) {
+        return false;
+    }
     let words = words_of(name);
     let word =
         |at: Option<&Box<str>>, list: &[&str]| at.is_some_and(|word| list.contains(&&**word));
@@ -182,7 +190,14 @@ struct Helper<'t, 's> {
 fn helper<'t, 's>(tree: &'t Tree<'s>, id: Id) -> Option<Helper<'t, 's>> {
     let Kind::Call { callee, args, new: false } = tree.kind(id) else { return None };
     let name = tree.last_name(*callee).filter(|name| says(name))?;
-    let work = |value: Id| matches!(tree.kind(value), Kind::Function { name: None, params, .. } if params.len() <= 2);
+    // What a function is handed is not its own: whoever hands it over says what it is.
+    if tree.is_parameter(*callee) {
+        return None;
+    }
+    let work = |value: Id| match tree.kind(value) {
+        Kind::Function { name: None, params, .. } => params.len() <= 2,
+        _ => false,
+    };
     let given = args.iter().any(|arg| work(arg.value));
     given.then_some(Helper { call: id, callee: *callee, name, args })
 }
@@ -196,7 +211,8 @@ fn policy(
     let imported = context.values.imports().qualify(tree, callee);
     let module = imported.as_ref().map_or("", |imported| &imported.module);
     // It is of this repository, though the file was not read.
-    if OWN.iter().any(|own| module.starts_with(own)) {
+    let first = module.split([':', '.', '/']).next().unwrap_or_default();
+    if OWN.iter().any(|own| module.starts_with(own)) || OWN_CRATE.contains(&first) {
         return None;
     }
     let package = if module.is_empty() { name } else { module }.to_owned();

@@ -64,7 +64,7 @@ impl<'s> Machine<'_, '_, 's> {
         }
         let sleep = words::sleep(self.file.language, &path, last)
             .filter(|how| *how != Sleep::Named || !self.is_kept(id, last));
-        let own = self.file.callee(id).filter(|_| !self.is_parameter(*callee));
+        let own = self.file.callee(id).filter(|_| !tree.is_parameter(*callee));
         let own = own.or_else(|| self.tells_how_long(id, *callee).filter(|_| sleep.is_none()));
         if let Some(function) = own {
             let waits = self.trace.waits.len();
@@ -151,15 +151,6 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(None);
         };
         Ok(Some(self.ordered(op, one, two).value()))
-    }
-
-    /// Whether a name is handed in: a function of the file with the same name is another.
-    fn is_parameter(&self, callee: Id) -> bool {
-        let Kind::Name(name) = self.tree.kind(callee) else { return false };
-        self.tree.ancestors(callee).any(|up| match self.tree.kind(up) {
-            Kind::Function { params, .. } => params.iter().any(|param| param.name == *name),
-            _ => false,
-        })
     }
 
     /// `options.pop("count", 4)`, `options.update({"count": n})`: what was put into it under a key.

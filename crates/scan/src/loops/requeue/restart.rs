@@ -6,6 +6,8 @@
 //! timer, a handler that is only set. A counter held to a limit says nothing by itself, since
 //! polling has one, too: what surrounds it has to be about a failure.
 
+use std::borrow::Cow;
+
 use super::{attempts, growth, limit, number, policy};
 use crate::loops::file::File;
 use crate::loops::words;
@@ -275,12 +277,10 @@ fn name_of<'s>(file: &File<'_, 's>, function: Id) -> Option<&'s str> {
         Kind::Let { target, .. } | Kind::Assign { target, .. } => tree.last_name(*target),
         Kind::Record { entries, .. } => {
             let entry = entries.iter().find(|entry| file.within(function, entry.value))?;
-            // The key is a text of the source where it is a name.
-            let line = tree.text().get(..tree.span(entry.value).start as usize)?;
-            let key = line.trim_end().strip_suffix(':')?.trim_end();
-            let start =
-                key.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
-            key.get(start..)
+            match entry.key {
+                Some(Cow::Borrowed(key)) => Some(key),
+                _ => None,
+            }
         }
         _ => None,
     }
