@@ -32,8 +32,8 @@ struct Word {
 /// Without these an entry finds nothing: the numbers of words.
 #[derive(Debug, Default)]
 struct Needs {
-    /// One of these is enough.
-    free: Vec<usize>,
+    /// One of these is enough, with one of the options beside it that its shape needs.
+    free: Vec<(usize, Vec<usize>)>,
     /// Or one of these, with all words of an import.
     names: Vec<usize>,
     /// A shape is called by any name.
@@ -81,9 +81,10 @@ impl Seek {
         }
         let has = |word: &usize| seen[*word];
         self.entries.iter().any(|needs| {
-            needs.free.iter().any(has)
-                || (needs.any_name || needs.names.iter().any(has))
-                    && needs.imports.iter().any(|import| import.iter().all(has))
+            needs.free.iter().any(|(name, options)| {
+                seen[*name] && (options.is_empty() || options.iter().any(has))
+            }) || (needs.any_name || needs.names.iter().any(has))
+                && needs.imports.iter().any(|import| import.iter().all(has))
         })
     }
 }
@@ -91,11 +92,17 @@ impl Seek {
 fn needs(ecosystem: &Ecosystem, entry: &Entry, number: &mut dyn FnMut(&str) -> usize) -> Needs {
     let mut needs = Needs::default();
     for shape in &entry.shapes {
+        // One that is told by its place needs no word.
+        let options: Option<Vec<&str>> = shape.needs.iter().map(|path| option(path)).collect();
+        let options: Vec<usize> = match options.filter(|_| shape.free) {
+            Some(options) => options.into_iter().map(&mut *number).collect(),
+            None => Vec::new(),
+        };
         for name in shape_names(shape) {
             match segments(name).last() {
                 // A module that is itself called has any name.
                 None | Some(&"default") => needs.any_name = true,
-                Some(last) if shape.free => needs.free.push(number(last)),
+                Some(last) if shape.free => needs.free.push((number(last), options.clone())),
                 Some(last) => needs.names.push(number(last)),
             }
         }
@@ -112,6 +119,12 @@ fn needs(ecosystem: &Ecosystem, entry: &Entry, number: &mut dyn FnMut(&str) -> u
         needs.imports.push(parts.iter().take(enough).map(|part| number(part)).collect());
     }
     needs
+}
+
+/// The word of an option; `None`: it is told by its place among the arguments.
+fn option(path: &str) -> Option<&str> {
+    let name = path.trim_start_matches('@').split('#').next().unwrap_or_default();
+    name.rsplit('.').next().filter(|word| !word.is_empty())
 }
 
 /// Whether what was found is no part of a longer word.
@@ -137,5 +150,12 @@ mod tests {
         let go = "import \"github.com/cenkalti/backoff/v4\"\n";
         assert!(seeks(Language::Go, &format!("{go}func f() {{ backoff.Retry(g, b) }}")));
         assert!(!seeks(Language::Go, &format!("{go}func f() {{ g.Retrying() }}")));
+    }
+
+    #[test]
+    fn a_name_without_an_import_needs_one_of_its_options() {
+        assert!(seeks(Language::JavaScript, "axios.get(url, { raxConfig: { retry: 2 } });"));
+        assert!(!seeks(Language::JavaScript, "axios.get(url, { params: { page: 2 } });"));
+        assert!(seeks(Language::Php, "retry(5, fn() => load());"), "told by its place");
     }
 }
