@@ -7,6 +7,7 @@
 
 mod again;
 mod chain;
+mod functions;
 mod twice;
 
 use std::collections::BTreeSet;
@@ -88,35 +89,42 @@ const ONCE: &[&str] = &[" to ", "ed to ", "ing to ", "s to "];
 /// What may stand right before `tries` in lower case.
 const TRIES: &[&str] = &["", "max", "num", "n", "nr", "no", "of", "re", "total"];
 
-/// Heads of loops that may be left early.
-const LOOPS: &[&str] = &[
-    "while ",
-    "while(",
-    "for (;;)",
-    "for(;;)",
-    "loop {",
-    "loop do",
-    "for {",
-    "do {",
-    "do{",
-    "in range(",
-    "in 0..",
-    "in 1..",
-    "repeat(",
-    ".times",
-    "= 0; ",
-    "= 1; ",
-    "for range ",
-    ":= range 2",
-    ":= range 3",
-    ":= range 4",
-    ":= range 5",
-    ":= range 6",
-    ":= range 7",
-    ":= range 8",
-    ":= range 9",
-    ":= range 1",
-];
+/// Heads of loops that may be left early, and the languages that have them; none: all.
+const LOOPS: &[(&str, &[Language])] = {
+    use Language::{
+        CSharp, Go, Java, JavaScript, Kotlin, Php, Python, Ruby, Rust, Tsx, TypeScript,
+    };
+    const BRACES: &[Language] = &[CSharp, Java, JavaScript, Kotlin, Php, Tsx, TypeScript];
+    const COUNTED: &[Language] = &[CSharp, Go, Java, JavaScript, Php, Tsx, TypeScript];
+    &[
+        ("while ", &[]),
+        ("while(", &[]),
+        ("for (;;)", BRACES),
+        ("for(;;)", BRACES),
+        ("loop {", &[Rust, Ruby]),
+        ("loop do", &[Ruby]),
+        ("for {", &[Go]),
+        ("do {", BRACES),
+        ("do{", BRACES),
+        ("in range(", &[Python]),
+        ("in 0..", &[Rust, Kotlin, Ruby]),
+        ("in 1..", &[Rust, Kotlin, Ruby]),
+        ("repeat(", &[Kotlin]),
+        (".times", &[Ruby]),
+        ("= 0; ", COUNTED),
+        ("= 1; ", COUNTED),
+        ("for range ", &[Go]),
+        (":= range 2", &[Go]),
+        (":= range 3", &[Go]),
+        (":= range 4", &[Go]),
+        (":= range 5", &[Go]),
+        (":= range 6", &[Go]),
+        (":= range 7", &[Go]),
+        (":= range 8", &[Go]),
+        (":= range 9", &[Go]),
+        (":= range 1", &[Go]),
+    ]
+};
 
 /// What may follow `while`, behind a parenthesis or not: what may be left early.
 const WHILES: &[&str] = &["True", "1", "true", "let Err", "!", "not "];
@@ -125,17 +133,40 @@ const THROUGH: &[&str] = &["len(", ".length", ".len()", ".size()", ".Length", ".
 /// What counts down in a condition.
 const DOWN: &[&str] = &["> 0", ">= 0", "--"];
 
-/// Words of failures.
+/// Words of failures, near a wait.
 const FAILURES: &[&str] = &[
     "except", "catch", "err", "Err(", "rescue", "status", "Status", ".ok", "false", "False",
     "suppress", "onFail", "onError",
 ];
 
+/// Words of failures in a loop, where nothing else speaks of a retry, and the languages in which
+/// they may say so; none: all.
+const FAILURES_IN_LOOPS: &[(&str, &[Language])] = {
+    use Language::{Go, JavaScript, Python, Ruby, Rust, Tsx, TypeScript};
+    &[
+        ("except", &[Python]),
+        ("suppress", &[Python]),
+        ("rescue", &[Ruby]),
+        ("catch", &[]),
+        ("err", &[Go, Rust, JavaScript, Tsx, TypeScript]),
+        ("Err(", &[Rust]),
+        ("status", &[]),
+        ("Status", &[]),
+        (".ok", &[]),
+        ("onFail", &[]),
+        ("onError", &[]),
+    ]
+};
+
 /// Whether a file may have a policy in it, or something that a rule of files looks for.
 #[must_use]
 pub fn worth(language: Language, text: &str) -> bool {
     let library = || library::Seek::of(language).is_some_and(|seek| seek.in_text(text));
-    speaks(text) || library() || loops(text) || chain::again(text) || twice::twice(language, text)
+    speaks(text)
+        || library()
+        || loops(language, text)
+        || chain::again(text)
+        || twice::twice(language, text)
 }
 
 /// Whether a word of retries is in a text, and not only in a longer one: `retrieve`, `entries`; or
@@ -184,7 +215,7 @@ fn automaton(words: BTreeSet<&str>) -> AhoCorasick {
 
 fn heads() -> &'static AhoCorasick {
     static HEADS: OnceLock<AhoCorasick> = OnceLock::new();
-    HEADS.get_or_init(|| automaton(LOOPS.iter().copied().collect()))
+    HEADS.get_or_init(|| automaton(LOOPS.iter().map(|(head, _)| *head).collect()))
 }
 
 fn failed() -> &'static AhoCorasick {
@@ -192,7 +223,17 @@ fn failed() -> &'static AhoCorasick {
     FAILED.get_or_init(|| automaton(FAILURES.iter().copied().collect()))
 }
 
-fn loops(text: &str) -> bool {
+fn failed_in_loops() -> &'static AhoCorasick {
+    static FAILED: OnceLock<AhoCorasick> = OnceLock::new();
+    FAILED.get_or_init(|| automaton(FAILURES_IN_LOOPS.iter().map(|(word, _)| *word).collect()))
+}
+
+/// Whether a language has a word of a table.
+fn has(table: &[(&str, &[Language])], word: &str, language: Language) -> bool {
+    table.iter().any(|(known, of)| *known == word && (of.is_empty() || of.contains(&language)))
+}
+
+fn loops(language: Language, text: &str) -> bool {
     let may_be_left = |head: &str, rest: &str| {
         if head.starts_with("while") {
             let bare = rest.trim_start_matches([' ', '(']);
@@ -205,10 +246,13 @@ fn loops(text: &str) -> bool {
     // Near each other, as a long file has some of both anyway.
     heads().find_iter(text).any(|head| {
         let rest = text[head.end()..].lines().next().unwrap_or_default();
-        if !may_be_left(&text[head.range()], rest) {
+        let word = &text[head.range()];
+        if !has(LOOPS, word, language) || !may_be_left(word, rest) {
             return false;
         }
-        failed().is_match(&text[head.end()..floor(text, head.end() + NEAR)])
+        let near = &text[head.end()..floor(text, head.end() + NEAR)];
+        let mut failures = failed_in_loops().find_iter(near);
+        failures.any(|found| has(FAILURES_IN_LOOPS, &near[found.range()], language))
     })
 }
 
@@ -221,6 +265,8 @@ mod tests {
         let plain = "import os\n\ndef add(a, b):\n    return a + b\n\nprint(add(1, 2))\n";
         assert!(!worth(Language::Python, plain));
         assert!(worth(Language::Python, "for i in range(3):\n    try: f()\n    except: pass\n"));
+        assert!(!worth(Language::Python, "s = f\"for {x}\"\nif x: raise E()\nexcept E: pass\n"));
+        assert!(worth(Language::Go, "for {\n\tif err := f(); err == nil {\n\t\treturn\n\t}\n}\n"));
         assert!(worth(Language::Python, "import tenacity\n@tenacity.retry\ndef f(): ..."));
         let again = "try:\n    load.all(url)\nexcept E:\n    load.all(url)\n";
         assert!(worth(Language::Python, again), "the same call twice");

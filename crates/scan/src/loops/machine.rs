@@ -38,7 +38,7 @@ pub(super) const ENDLESS: u32 = 1000;
 const ENDLESS_UNCOUNTED: u32 = 40;
 
 /// So many steps without a call of the operation, and there will be none.
-const IDLE: u32 = 10_000;
+const IDLE: u32 = 2_500;
 
 /// How the operation behaves in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

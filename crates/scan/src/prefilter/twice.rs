@@ -1,7 +1,12 @@
 //! The same call twice within a few lines, or a function that calls itself in a handler, as bytes
 //! show it: what may be a call that is made again because it failed.
 
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::again::Again;
+use super::functions::{another, defined, indent};
 use crate::language::Language;
 use crate::loops;
 
@@ -9,6 +14,13 @@ use crate::loops;
 const NEAR: usize = 25;
 /// A shorter call says nothing: `get()`.
 const SHORTEST: usize = 10;
+/// So many lines with calls may stand between the question and the second call.
+const CALLS_BEFORE: usize = 2;
+/// What asks how something went.
+const ASKS: &[&str] = &[
+    "if", "unless", "match", "switch", "?", "||", " or ", "while", "until", "when", "lse", "catch",
+    "except", "rescue", "select", "try", "Err", "ecover", "guard",
+];
 /// How a handler begins. Go and Rust have none.
 const fn handler_word(language: Language) -> Option<&'static str> {
     match language {
@@ -33,6 +45,8 @@ pub(super) fn handler(language: Language, line: &str) -> Option<usize> {
 /// A line with a call.
 #[derive(Clone, Copy)]
 struct Line<'s> {
+    /// The whole line.
+    line: &'s str,
     /// From the call's name to the end of the line.
     call: &'s str,
     /// The next line, where the call goes on there.
@@ -41,14 +55,45 @@ struct Line<'s> {
     kept: bool,
     /// How many handlers had begun before it.
     handlers: usize,
+    /// How far the handler is indented that it stands in.
+    within: Option<usize>,
+}
+
+const NONE: Line<'static> =
+    Line { line: "", call: "", more: "", kept: false, handlers: 0, within: None };
+
+/// What is known of the handlers of a text, line by line.
+#[derive(Clone, Copy, Default)]
+struct Handlers {
+    /// How many have begun.
+    begun: usize,
+    /// How far the one is indented that the line stands in.
+    within: Option<usize>,
+}
+
+impl Handlers {
+    fn line(&mut self, line: &str, begins: bool) {
+        if begins {
+            self.begun += 1;
+            self.within = Some(indent(line));
+        } else if !line.trim_start().is_empty() {
+            self.within = self.within.filter(|handler| indent(line) > *handler);
+        }
+    }
+
+    /// Whether a line stands in the handler of what a line before it tried: of two handlers
+    /// beside each other only one runs.
+    fn handle(self, one: &Line<'_>) -> bool {
+        one.handlers < self.begun && self.within.is_some() && one.within != self.within
+    }
 }
 
 /// Whether a text has a call that may be made again because it failed: the same call again in a
 /// handler, or both kept; its name may be that of an operation, and says that it leaves the
 /// process, unless something else may say so.
 pub(super) fn twice(language: Language, text: &str) -> bool {
-    let mut last = [Line { call: "", more: "", kept: false, handlers: 0 }; NEAR];
-    let (mut at, mut handlers, mut before) = (0, 0, "");
+    let mut last = [NONE; NEAR];
+    let (mut at, mut handlers, mut before) = (0, Handlers::default(), "");
     let mut itself = Again::new();
     // Looked for only where there is a pair.
     let mut said = None;
@@ -56,11 +101,12 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let begun = handlers;
+        let whole = line;
         let mut handles = None;
         if has_handlers {
             handles = handler(language, line);
-            handlers += usize::from(handles.is_some());
-            if itself.line(line, handles) {
+            handlers.line(line, handles.is_some());
+            if itself.line(&text[..offset(text, line)], line, handles) {
                 return true;
             }
         }
@@ -85,7 +131,8 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
                 || last.iter().any(|one| {
                     one.call == call
                         && one.more == more
-                        && (one.kept && kept || one.handlers < handlers)
+                        && (one.kept && kept || handlers.handle(one))
+                        && answers(text, one.line, whole)
                 });
             if again
                 && loops::may_be_repeated(language, name_of(call), || {
@@ -94,7 +141,8 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
             {
                 return true;
             }
-            last[at % NEAR] = Line { call, more, kept, handlers };
+            let Handlers { begun: handlers, within } = handlers;
+            last[at % NEAR] = Line { line: whole, call, more, kept, handlers, within };
             at += 1;
         }
         before = line;
@@ -109,6 +157,43 @@ fn elsewhere(language: Language, text: &str) -> bool {
         || text.contains("await")
         || loops::speaks_of_again(text)
         || loops::drops_what_was_kept(text)
+}
+
+/// Where a line of a text begins.
+fn offset(text: &str, line: &str) -> usize {
+    (line.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len())
+}
+
+/// Whether the second call may answer what became of the first: soon after something is asked, or
+/// something is said of trying again.
+fn answers(text: &str, first: &str, second: &str) -> bool {
+    static ASKED: OnceLock<AhoCorasick> = OnceLock::new();
+    let words = ASKED.get_or_init(|| super::automaton(ASKS.iter().copied().collect()));
+    let (from, to) = (offset(text, first), offset(text, second));
+    let (Some(lines), Some(above)) = (text.get(from..to), text.get(..from)) else { return true };
+    // Heads of functions are no calls, and each function answers for its own.
+    let head = |line: &str| {
+        line.trim_start().starts_with('@')
+            || defined(line)
+                .is_some_and(|name| call_of(line).is_some_and(|call| name_of(call).ends_with(name)))
+    };
+    let rest = lines.get(first.len()..).unwrap_or_default();
+    if head(first) || head(second) || another(rest, indent(first)) {
+        return false;
+    }
+    if words.is_match(second) {
+        return true;
+    }
+    let mut calls = 0;
+    let soon = lines.lines().rev().any(|line| {
+        let asks = words.is_match(line);
+        calls += usize::from(!asks && call_of(line).is_some());
+        asks && calls <= CALLS_BEFORE
+    });
+    // What is called may have such a name itself: its own line says nothing.
+    let above = above.trim_end().rsplit('\n').next().unwrap_or_default();
+    let says = |text: &str| loops::speaks_of_again(text) || loops::drops_what_was_kept(text);
+    soon || says(rest) || says(above)
 }
 
 /// Whether what stands before a call, or on the line before it, takes what the call gives.
@@ -155,12 +240,28 @@ mod tests {
         assert!(python("try:\n    load.all(url)\nexcept E:\n    load.all(url)\n"));
         assert!(!python("load.all(url)\nload.all(url)\n"), "nothing fails and nothing is kept");
         assert!(python("a = client.load(url)\nif not a:\n    a = client.load(url)\n"));
+        assert!(
+            !python("a = client.load(url)\nshow(a)\na = client.load(url)\n"),
+            "nothing is asked"
+        );
+        let after = "try:\n    load.all(url)\nexcept E:\n    pass\nload.all(url)\n";
+        assert!(!python(after), "it comes after the handler, whatever happened");
+        let two = "def f():\n  a = client.load(url)\n  if a:\n    go()\ndef g():\n  a = client.load(url)\n";
+        assert!(!python(two), "each in its own function");
         let go = |text: &str| twice(Language::Go, text);
         let pair =
             |call: &str| format!("\tx, err := {call}\n\tif err != nil {{\n\t\tx, err = {call}\n");
         assert!(go(&pair("client.Fetch(ctx, url)")));
         assert!(!go(&pair("strings.Split(text, sep)")), "it only makes something of something");
         assert!(!go("\trequire.NoError(t, err)\n\trequire.NoError(t, err)\n"));
+        let beside = "try:\n  go()\nexcept A:\n  shop.close(x)\nexcept B:\n  shop.close(x)\n";
+        assert!(!python(beside), "only one of two handlers runs");
+        let nested =
+            "try:\n  try:\n    go()\n  except A:\n    shop.get(x)\nexcept B:\n  shop.get(x)\n";
+        assert!(python(nested));
+        let heads =
+            "@lru.cache(size=1)\ndef load(self, x):\n  try:\n    a()\n  except E:\n    b()\n";
+        assert!(!python(&heads.repeat(2)), "heads are no calls");
         let lines = |second: &str| {
             format!(
                 "try:\n  client.load(\n    url, 1)\nexcept E:\n  client.load(\n    {second}, 1)\n"
