@@ -174,6 +174,12 @@ pub fn worth(language: Language, text: &str) -> bool {
 fn speaks(text: &str) -> bool {
     words().find_iter(text).any(|found| {
         let after = &text[found.end()..];
+        // What only a comment speaks of is told by its form, if it is one.
+        let line = text[..found.start()].rsplit('\n').next().unwrap_or_default().trim_start();
+        let comment = line.starts_with(['*', '#']) && !line.starts_with("#[");
+        if comment || line.starts_with("//") || line.starts_with("/*") {
+            return false;
+        }
         match &text[found.range()] {
             "retr" | "Retr" => !after.starts_with("iev"),
             "attempt" | "Attempt" => !ONCE.iter().any(|once| after.starts_with(once)),
@@ -264,6 +270,8 @@ mod tests {
     fn what_has_neither_words_nor_forms_is_left_out() {
         let plain = "import os\n\ndef add(a, b):\n    return a + b\n\nprint(add(1, 2))\n";
         assert!(!worth(Language::Python, plain));
+        assert!(!worth(Language::Python, "# retries are made elsewhere\nload(url)\n"));
+        assert!(worth(Language::Python, "retries = 3  # see below\nload(url)\n"));
         assert!(worth(Language::Python, "for i in range(3):\n    try: f()\n    except: pass\n"));
         assert!(!worth(Language::Python, "s = f\"for {x}\"\nif x: raise E()\nexcept E: pass\n"));
         assert!(worth(Language::Go, "for {\n\tif err := f(); err == nil {\n\t\treturn\n\t}\n}\n"));

@@ -3,10 +3,10 @@
 //! What [`super::find`] finds has a name of a shape, and, unless the shape is free, the import of
 //! its entry in some form. Both are words of the text.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::catalogue::{ECOSYSTEMS, Ecosystem, Entry};
 use super::names::{segments, shape_names};
@@ -27,6 +27,20 @@ struct Word {
     open: bool,
     /// Something may stand before it: `*Client`.
     open_before: bool,
+    /// How imports are written: the word is a part of one.
+    import: Import,
+}
+
+/// What stands beside a module in the imports of a language.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Import {
+    /// Anything.
+    #[default]
+    Bare,
+    /// A quote, or another part of the path, before it: `'got/core'`.
+    Quoted,
+    /// What is taken of it: `again::retry`, `use again;`.
+    Path,
 }
 
 /// Without these an entry finds nothing: the numbers of words.
@@ -44,21 +58,29 @@ struct Needs {
 impl Seek {
     /// What is looked for in a language; `None`: the catalogue knows nothing of it.
     pub(crate) fn of(language: Language) -> Option<&'static Self> {
-        static OF: OnceLock<HashMap<&'static str, Seek>> = OnceLock::new();
-        let all = OF.get_or_init(|| {
-            let each = ECOSYSTEMS.iter();
-            each.filter_map(|ecosystem| Some((ecosystem.name, Self::new(ecosystem)?))).collect()
-        });
-        all.get(Ecosystem::of(language)?.name)
+        static ALL: [OnceLock<Option<Seek>>; ECOSYSTEMS.len()] =
+            [const { OnceLock::new() }; ECOSYSTEMS.len()];
+        let name = Ecosystem::of(language)?.name;
+        let at = ECOSYSTEMS.iter().position(|ecosystem| ecosystem.name == name)?;
+        ALL.get(at)?.get_or_init(|| Self::new(&ECOSYSTEMS[at])).as_ref()
     }
 
     fn new(ecosystem: &'static Ecosystem) -> Option<Self> {
-        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+        let mut numbers: BTreeMap<(String, bool), usize> = BTreeMap::new();
         let mut words: Vec<(String, Word)> = Vec::new();
-        let mut number = |text: &str| {
+        let written = match ecosystem.languages.first() {
+            Some(Language::Go | Language::JavaScript) => Import::Quoted,
+            Some(Language::Rust) => Import::Path,
+            _ => Import::Bare,
+        };
+        let mut number = |text: &str, import: bool| {
             let trimmed = text.trim_matches('*');
-            let word = Word { open: text.ends_with('*'), open_before: text.starts_with('*') };
-            *numbers.entry(text.to_owned()).or_insert_with(|| {
+            let word = Word {
+                open: text.ends_with('*'),
+                open_before: text.starts_with('*'),
+                import: if import { written } else { Import::Bare },
+            };
+            *numbers.entry((text.to_owned(), import)).or_insert_with(|| {
                 words.push((trimmed.to_owned(), word));
                 words.len() - 1
             })
@@ -67,7 +89,11 @@ impl Seek {
         let entries = entries.iter().filter(|entry| !entry.background);
         let entries = entries.map(|entry| needs(ecosystem, entry, &mut number)).collect();
         let texts = words.iter().map(|(text, _)| text);
-        let automaton = AhoCorasick::builder().match_kind(MatchKind::Standard).build(texts).ok()?;
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(texts)
+            .ok()?;
         Some(Self { automaton, words: words.into_iter().map(|(_, word)| word).collect(), entries })
     }
 
@@ -89,21 +115,25 @@ impl Seek {
     }
 }
 
-fn needs(ecosystem: &Ecosystem, entry: &Entry, number: &mut dyn FnMut(&str) -> usize) -> Needs {
+fn needs(
+    ecosystem: &Ecosystem,
+    entry: &Entry,
+    number: &mut dyn FnMut(&str, bool) -> usize,
+) -> Needs {
     let mut needs = Needs::default();
     for shape in &entry.shapes {
         // One that is told by its place needs no word.
         let options: Option<Vec<&str>> = shape.needs.iter().map(|path| option(path)).collect();
         let options: Vec<usize> = match options.filter(|_| shape.free) {
-            Some(options) => options.into_iter().map(&mut *number).collect(),
+            Some(options) => options.into_iter().map(|word| number(word, false)).collect(),
             None => Vec::new(),
         };
         for name in shape_names(shape) {
             match segments(name).last() {
                 // A module that is itself called has any name.
                 None | Some(&"default") => needs.any_name = true,
-                Some(last) if shape.free => needs.free.push((number(last), options.clone())),
-                Some(last) => needs.names.push(number(last)),
+                Some(last) if shape.free => needs.free.push((number(last, false), options.clone())),
+                Some(last) => needs.names.push(number(last, false)),
             }
         }
     }
@@ -116,7 +146,7 @@ fn needs(ecosystem: &Ecosystem, entry: &Entry, number: &mut dyn FnMut(&str) -> u
             Some(Language::Java | Language::Kotlin) => 2,
             _ => 1,
         };
-        needs.imports.push(parts.iter().take(enough).map(|part| number(part)).collect());
+        needs.imports.push(parts.iter().take(enough).map(|part| number(part, true)).collect());
     }
     needs
 }
@@ -131,7 +161,12 @@ fn option(path: &str) -> Option<&str> {
 fn ends(text: &[u8], start: usize, end: usize, word: Word) -> bool {
     let inner = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let first = start.checked_sub(1).and_then(|at| text.get(at));
-    (word.open_before || !inner(first)) && (word.open || !inner(text.get(end)))
+    let beside = match word.import {
+        Import::Bare => true,
+        Import::Quoted => first.is_some_and(|byte| b"\"'`/:.".contains(byte)),
+        Import::Path => word.open || text.get(end).is_some_and(|byte| b":;".contains(byte)),
+    };
+    beside && (word.open_before || !inner(first)) && (word.open || !inner(text.get(end)))
 }
 
 #[cfg(test)]
@@ -150,6 +185,16 @@ mod tests {
         let go = "import \"github.com/cenkalti/backoff/v4\"\n";
         assert!(seeks(Language::Go, &format!("{go}func f() {{ backoff.Retry(g, b) }}")));
         assert!(!seeks(Language::Go, &format!("{go}func f() {{ g.Retrying() }}")));
+    }
+
+    #[test]
+    fn an_import_is_written_as_one() {
+        let got = "await got.get(url, { retry: 2 });";
+        assert!(seeks(Language::JavaScript, &format!("import got from 'got';\n{got}")));
+        assert!(!seeks(Language::JavaScript, &format!("// what we got\n{got}")));
+        assert!(seeks(Language::Rust, "again::retry(|| load()).await;"));
+        assert!(seeks(Language::Rust, "use again;\nagain::retry(|| load()).await;"));
+        assert!(!seeks(Language::Rust, "// once again\nretry(|| load()).await;"));
     }
 
     #[test]

@@ -38,13 +38,17 @@ impl<'s> Again<'s> {
             return false;
         }
         self.left -= 1;
+        let indented = indent(line);
+        let begins = handles.is_none() && defined(line).is_some();
+        if begins {
+            // The line that defines a function does not call it, and ends those beside it.
+            self.functions.retain(|(indent, _)| *indent < indented);
+            return false;
+        }
         // What stands before the handler in its own line is not after the failure.
         let after = handles.map_or(line, |at| line.get(at..).unwrap_or_default());
-        let indented = indent(line);
         let inside = |indent: usize| handles.is_some() || indent < indented;
         self.functions.iter().any(|(indent, name)| inside(*indent) && calls(after, name))
-            // The line that defines a function does not call it.
-            && (handles.is_some() || defined(line).is_none())
     }
 }
 
@@ -72,7 +76,8 @@ mod tests {
         let language = if text.starts_with("def") { Language::Python } else { Language::Java };
         text.lines().any(|line| {
             let before = &text[..line.as_ptr() as usize - text.as_ptr() as usize];
-            again.line(before, line, super::super::twice::handler(language, line))
+            let handles = super::super::twice::handlers_of(language, line).next();
+            again.line(before, line, handles)
         })
     }
 

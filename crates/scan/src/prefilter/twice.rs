@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use aho_corasick::AhoCorasick;
 
 use super::again::Again;
-use super::functions::{another, defined, indent};
+use super::functions::{self, another, defined, indent};
 use crate::language::Language;
 use crate::loops;
 
@@ -31,15 +31,24 @@ const fn handler_word(language: Language) -> Option<&'static str> {
     }
 }
 
-/// Where a handler begins in a line: `exceptional`, `catch_all` and what a comment says are none.
-pub(super) fn handler(language: Language, line: &str) -> Option<usize> {
-    let word = handler_word(language)?;
-    let at = line.match_indices(word).map(|(at, _)| at).find(|at| {
-        let goes_on = |c: char| c.is_alphanumeric() || c == '_';
-        !line[at + word.len()..].starts_with(goes_on) && !line[..*at].ends_with(goes_on)
-    })?;
-    let comment = ["*", "//", "/*", "#"].iter().any(|begin| line.trim_start().starts_with(begin));
-    (!comment).then_some(at)
+/// Where handlers begin in a text: `exceptional`, `catch_all` and what a comment says are none.
+pub(super) fn handlers_of(language: Language, text: &str) -> impl Iterator<Item = usize> {
+    static WORDS: OnceLock<AhoCorasick> = OnceLock::new();
+    let words = || WORDS.get_or_init(|| super::automaton(["catch", "except", "rescue"].into()));
+    let all = handler_word(language).map(|word| (word, words().find_iter(text)));
+    all.into_iter()
+        .flat_map(move |(word, found)| {
+            found.filter(move |found| {
+                let (before, after) = (&text[..found.start()], &text[found.end()..]);
+                let line = before.rsplit('\n').next().unwrap_or_default().trim_start();
+                let comment = ["*", "//", "/*", "#"].iter().any(|begin| line.starts_with(begin));
+                &text[found.range()] == word
+                    && !comment
+                    && !after.starts_with(functions::word)
+                    && !before.ends_with(functions::word)
+            })
+        })
+        .map(|found| found.start())
 }
 
 /// A line with a call.
@@ -98,15 +107,20 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
     // Looked for only where there is a pair.
     let mut said = None;
     let has_handlers = handler_word(language).is_some();
+    let mut begins = handlers_of(language, text).peekable();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let begun = handlers;
         let whole = line;
+        let start = offset(text, line);
         let mut handles = None;
+        while let Some(at) = begins.next_if(|at| *at < start + line.len()) {
+            // The first of a line.
+            handles = handles.or(Some(at.saturating_sub(start)));
+        }
         if has_handlers {
-            handles = handler(language, line);
             handlers.line(line, handles.is_some());
-            if itself.line(&text[..offset(text, line)], line, handles) {
+            if itself.line(&text[..start], line, handles) {
                 return true;
             }
         }
@@ -127,13 +141,15 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
             let rest = handles.filter(|_| first).and_then(|at| line.get(at..)).unwrap_or_default();
             let own = call.len() >= SHORTEST && rest.contains(call);
             let handlers = if first { begun } else { handlers };
+            // Of `.catch(` at the start of a line nothing is left.
             let again = own
-                || last.iter().any(|one| {
-                    one.call == call
-                        && one.more == more
-                        && (one.kept && kept || handlers.handle(one))
-                        && answers(text, one.line, whole)
-                });
+                || call.len() >= SHORTEST
+                    && last.iter().any(|one| {
+                        one.call == call
+                            && one.more == more
+                            && (one.kept && kept || handlers.handle(one))
+                            && answers(text, one.line, whole)
+                    });
             if again
                 && loops::may_be_repeated(language, name_of(call), || {
                     *said.get_or_insert_with(|| elsewhere(language, text))
@@ -295,7 +311,7 @@ mod tests {
             (L::Ruby, "rescue => e"),
             (L::TypeScript, "f().catch(e => {"),
         ] {
-            assert!(handler(language, line).is_some(), "{line}");
+            assert!(handlers_of(language, line).next().is_some(), "{line}");
         }
         for (language, line) in [
             (L::Python, "exceptional()"),
@@ -304,7 +320,7 @@ mod tests {
             (L::Java, "(except the first line)"),
             (L::Go, "catch"),
         ] {
-            assert!(handler(language, line).is_none(), "{line}");
+            assert!(handlers_of(language, line).next().is_none(), "{line}");
         }
     }
 }
