@@ -148,7 +148,7 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
                         one.call == call
                             && one.more == more
                             && (one.kept && kept || handlers.handle(one))
-                            && answers(text, one.line, whole)
+                            && answers(text, one.line, whole, handlers.handle(one))
                     });
             if again
                 && loops::may_be_repeated(language, name_of(call), || {
@@ -180,9 +180,9 @@ fn offset(text: &str, line: &str) -> usize {
     (line.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len())
 }
 
-/// Whether the second call may answer what became of the first: soon after something is asked, or
-/// something is said of trying again.
-fn answers(text: &str, first: &str, second: &str) -> bool {
+/// Whether the second call may answer what became of the first: soon after something is asked, in
+/// a branch of it or (`handled`) in a handler, or something is said of trying again.
+fn answers(text: &str, first: &str, second: &str, handled: bool) -> bool {
     static ASKED: OnceLock<AhoCorasick> = OnceLock::new();
     let words = ASKED.get_or_init(|| super::automaton(ASKS.iter().copied().collect()));
     let (from, to) = (offset(text, first), offset(text, second));
@@ -197,15 +197,18 @@ fn answers(text: &str, first: &str, second: &str) -> bool {
     if head(first) || head(second) || another(rest, indent(first)) {
         return false;
     }
-    if words.is_match(second) {
+    // In a branch of what was asked, if not in a handler.
+    let deeper = handled || indent(second) > indent(first);
+    if deeper && words.is_match(second) {
         return true;
     }
     let mut calls = 0;
-    let soon = lines.lines().rev().any(|line| {
-        let asks = words.is_match(line);
-        calls += usize::from(!asks && call_of(line).is_some());
-        asks && calls <= CALLS_BEFORE
-    });
+    let soon = deeper
+        && lines.lines().rev().any(|line| {
+            let asks = words.is_match(line);
+            calls += usize::from(!asks && call_of(line).is_some());
+            asks && calls <= CALLS_BEFORE
+        });
     // What is called may have such a name itself: its own line says nothing.
     let above = above.trim_end().rsplit('\n').next().unwrap_or_default();
     let says = |text: &str| loops::speaks_of_again(text) || loops::drops_what_was_kept(text);
@@ -262,6 +265,11 @@ mod tests {
         );
         let after = "try:\n    load.all(url)\nexcept E:\n    pass\nload.all(url)\n";
         assert!(!python(after), "it comes after the handler, whatever happened");
+        let flat = "a = client.load(url)\nif a:\n    show(a)\na = client.load(url)\n";
+        assert!(!python(flat), "in no branch");
+        let again =
+            "a = client.load(url)\nif a:\n    show(a)\n# once again\na = client.load(url)\n";
+        assert!(python(again), "it says so");
         let two = "def f():\n  a = client.load(url)\n  if a:\n    go()\ndef g():\n  a = client.load(url)\n";
         assert!(!python(two), "each in its own function");
         let go = |text: &str| twice(Language::Go, text);
