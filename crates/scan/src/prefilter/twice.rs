@@ -85,7 +85,8 @@ impl Handlers {
         if begins {
             self.begun += 1;
             self.within = Some(indent(line));
-        } else if !line.trim_start().is_empty() {
+        } else if !matches!(line.trim(), "" | "{") {
+            // A brace may open the handler on the line after its head.
             self.within = self.within.filter(|handler| indent(line) > *handler);
         }
     }
@@ -299,6 +300,8 @@ mod tests {
 
     #[test]
     fn the_same_call_in_an_arm() {
+        let sharp = "try\n{\n  a.Load(url);\n}\ncatch (E e)\n{\n  a.Load(url);\n}\n";
+        assert!(twice(Language::CSharp, sharp), "a brace on a line of its own");
         let rust = |text: &str| twice(Language::Rust, text);
         let arms = |call: &str| {
             format!(
