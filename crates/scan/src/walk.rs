@@ -1,5 +1,6 @@
 //! Which files are read, and why the others are not.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
@@ -275,19 +276,30 @@ fn relative(root: &Path, path: &Path) -> String {
     parts.join("/")
 }
 
+/// So much of a thread's buffer stays between files.
+const KEPT_BYTES: usize = 1 << 20;
+
+thread_local! {
+    /// What a file is read into: most are small, and a buffer that is there takes one call.
+    static SCRATCH: RefCell<Vec<u8>> = RefCell::new(Vec::with_capacity(KEPT_BYTES / 16));
+}
+
 /// Reads a file as text: UTF-8 with or without its mark, UTF-16 with its mark, and bytes that are
 /// neither with a sign in place of each.
 ///
 /// # Errors
 /// Why it is left out.
 pub fn read(file: &Path, limits: &Limits) -> Result<String, Skipped> {
-    let mut bytes = Vec::new();
     let open = File::open(file).map_err(|_| Skipped::Unreadable)?;
-    open.take(limits.file_bytes + 1).read_to_end(&mut bytes).map_err(|_| Skipped::Unreadable)?;
-    if bytes.len() as u64 > limits.file_bytes {
-        return Err(Skipped::TooLarge);
-    }
-    let text = decode(bytes)?;
+    let text = SCRATCH.with_borrow_mut(|bytes| {
+        bytes.clear();
+        bytes.shrink_to(KEPT_BYTES);
+        open.take(limits.file_bytes + 1).read_to_end(bytes).map_err(|_| Skipped::Unreadable)?;
+        if bytes.len() as u64 > limits.file_bytes {
+            return Err(Skipped::TooLarge);
+        }
+        decode(bytes)
+    })?;
     // One look at the lines: most files have none that is long, and then it is quick.
     if text.len() > limits.line_bytes && text.split('\n').any(|line| line.len() > limits.line_bytes)
     {
@@ -296,7 +308,7 @@ pub fn read(file: &Path, limits: &Limits) -> Result<String, Skipped> {
     Ok(text)
 }
 
-fn decode(bytes: Vec<u8>) -> Result<String, Skipped> {
+fn decode(bytes: &[u8]) -> Result<String, Skipped> {
     for (mark, big) in [([0xFF, 0xFE], false), ([0xFE, 0xFF], true)] {
         if let Some(rest) = bytes.strip_prefix(&mark) {
             let units = rest.chunks_exact(2).map(|pair| {
@@ -311,12 +323,8 @@ fn decode(bytes: Vec<u8>) -> Result<String, Skipped> {
     if bytes[..bytes.len().min(8192)].contains(&0) {
         return Err(Skipped::Binary);
     }
-    let bytes = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
-        Some(rest) => rest.to_vec(),
-        None => bytes,
-    };
-    Ok(String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -375,7 +383,7 @@ mod tests {
 
     #[test]
     fn odd_encodings_are_read() {
-        let decoded = |bytes: &[u8]| decode(bytes.to_vec());
+        let decoded = |bytes: &[u8]| decode(bytes);
         assert_eq!(decoded(b"\xEF\xBB\xBFa").as_deref(), Ok("a"));
         assert_eq!(decoded(b"\xFF\xFEa\0b\0").as_deref(), Ok("ab"));
         assert_eq!(decoded(b"\xFE\xFF\0a\0b").as_deref(), Ok("ab"));
