@@ -158,6 +158,15 @@ const FAILURES_IN_LOOPS: &[(&str, &[Language])] = {
     ]
 };
 
+/// How files end that only declare what others do.
+const DECLARATIONS: &[&str] = &[".d.ts", ".d.mts", ".d.cts", ".pyi"];
+
+/// Whether a file with this path has anything in it that runs.
+#[must_use]
+pub fn runs(path: &str) -> bool {
+    !DECLARATIONS.iter().any(|end| path.ends_with(end))
+}
+
 /// Whether a file may have a policy in it, or something that a rule of files looks for.
 #[must_use]
 pub fn worth(language: Language, text: &str) -> bool {
@@ -265,6 +274,12 @@ fn loops(language: Language, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn declarations_do_nothing() {
+        assert!(!runs("types/client.d.ts") && !runs("client.pyi"));
+        assert!(runs("src/client.ts") && runs("d.ts"));
+    }
 
     #[test]
     fn what_has_neither_words_nor_forms_is_left_out() {

@@ -402,7 +402,7 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
     };
     let services = known.services.filter(|_| clients::worth(&text));
     // Its constants are read later, if a policy asks for them.
-    if !prefilter::worth(found.language, &text) {
+    if !(prefilter::runs(&found.path) && prefilter::worth(found.language, &text)) {
         if let Some(services) = services
             && let Some(tree) = lower::tree(found.language, &text)
         {
