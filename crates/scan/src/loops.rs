@@ -8,6 +8,7 @@
 //! and again.
 
 mod callbacks;
+mod called;
 mod candidate;
 mod describe;
 mod file;

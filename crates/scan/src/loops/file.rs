@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use foldhash::{HashMap, HashMapExt as _};
 
+use super::called::Called;
 use crate::language::Language;
 use crate::tree::{Id, Kind, Tree};
 use crate::value::{Data, Trust, Values};
@@ -35,6 +36,8 @@ pub(super) struct File<'t, 's> {
     calls: HashMap<&'s str, Vec<Id>>,
     /// The keys of fields, which a loop that is run asks for in every round.
     keys: RefCell<HashMap<Id, Rc<str>>>,
+    /// What the words of calls say.
+    called: RefCell<HashMap<Id, Rc<Called<'s>>>>,
 }
 
 impl<'t, 's> File<'t, 's> {
@@ -93,6 +96,7 @@ impl<'t, 's> File<'t, 's> {
             values,
             answers: RefCell::default(),
             keys: RefCell::default(),
+            called: RefCell::default(),
             functions,
             assigned,
             calls,
@@ -119,6 +123,16 @@ impl<'t, 's> File<'t, 's> {
         };
         self.answers.borrow_mut().insert(id, worth);
         worth
+    }
+
+    /// What the words of a call say.
+    pub(super) fn called(&self, call: Id) -> Rc<Called<'s>> {
+        if let Some(known) = self.called.borrow().get(&call) {
+            return Rc::clone(known);
+        }
+        let called = Rc::new(Called::of(self, call));
+        self.called.borrow_mut().insert(call, Rc::clone(&called));
+        called
     }
 
     /// The functions of this name.

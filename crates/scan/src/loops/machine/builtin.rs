@@ -1,5 +1,6 @@
 //! What every language has: minima, powers, chance, clocks, durations.
 
+use super::super::called::Called;
 use super::super::value::{Num, Value};
 use super::expression::power;
 use super::{Exit, Machine};
@@ -10,29 +11,28 @@ impl<'s> Machine<'_, '_, 's> {
     /// A call of something that is known everywhere; `None` if it is not.
     pub(super) fn builtin(
         &mut self,
-        path: &[&'s str],
+        called: &Called<'s>,
         callee: Id,
         args: &'_ [Arg<'s>],
     ) -> Result<Option<Value>, Exit<'s>> {
         if self.is_match_macro(callee) {
             return self.match_macro(args);
         }
-        let last = path.last().copied().unwrap_or_default();
-        let lower = last.to_ascii_lowercase();
+        let Called { path, lower, .. } = called;
         let receiver = path.len().checked_sub(2).map_or("", |at| path[at]);
-        if let Some(value) = clock(self.file.language, receiver, &lower, args.len()) {
+        if let Some(value) = clock(self.file.language, receiver, lower, args.len()) {
             for arg in args {
                 self.eval(arg.value)?;
             }
             return Ok(Some(value));
         }
-        if let Some(value) = self.duration(&lower, receiver, args)? {
+        if let Some(value) = self.duration(lower, receiver, args)? {
             return Ok(Some(value));
         }
-        if let Some(value) = self.chance(&lower, receiver, args)? {
+        if let Some(value) = self.chance(lower, receiver, args)? {
             return Ok(Some(value));
         }
-        if let Some(value) = self.mathematics(&lower, callee, args)? {
+        if let Some(value) = self.mathematics(lower, callee, args)? {
             return Ok(Some(value));
         }
         match (lower.as_str(), args) {
@@ -56,7 +56,7 @@ impl<'s> Machine<'_, '_, 's> {
                     _ => None,
                 })
             }
-            _ => self.kept(path, &lower, callee, args),
+            _ => self.kept(path, lower, callee, args),
         }
     }
 

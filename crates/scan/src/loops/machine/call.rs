@@ -35,16 +35,11 @@ impl<'s> Machine<'_, '_, 's> {
         {
             return Ok(result);
         }
-        let path = tree.path(*callee).unwrap_or_else(|| vec!["", last]);
+        let called = self.file.called(id);
         if *new && last == "Promise" {
             return self.promise(args);
         }
-        // `socket.setTimeout(ms)` sets a limit.
-        let limit = last == "setTimeout"
-            && path.len() > 1
-            && !matches!(path[path.len() - 2], "window" | "globalThis" | "timers");
-        if words::schedules(last)
-            && !limit
+        if called.schedules
             && let Some(result) = self.scheduled(id, last, args)?
         {
             return Ok(result);
@@ -57,15 +52,14 @@ impl<'s> Machine<'_, '_, 's> {
             self.set(*of, Value::Timer(ms))?;
             return Ok(Value::Unknown);
         }
-        if words::timer(&path) {
+        if called.timer {
             let ms = self.first_number(args)?;
             let ms = ms.map_or(Num::exact(0.0), |num| self.in_ms(num, Sleep::Nanos));
             return Ok(Value::Timer(ms));
         }
-        let sleep = words::sleep(self.file.language, &path, last)
-            .filter(|how| *how != Sleep::Named || !self.is_kept(id, last));
-        let own = self.file.callee(id).filter(|_| !tree.is_parameter(*callee));
-        let own = own.or_else(|| self.tells_how_long(id, *callee).filter(|_| sleep.is_none()));
+        let sleep = called.sleep.filter(|how| *how != Sleep::Named || !self.is_kept(id, last));
+        let own =
+            called.own.or_else(|| self.tells_how_long(id, *callee).filter(|_| sleep.is_none()));
         if let Some(function) = own {
             let waits = self.trace.waits.len();
             let values = self.values_of(args)?;
@@ -81,7 +75,8 @@ impl<'s> Machine<'_, '_, 's> {
         }
         if let Some(how) = sleep {
             // `Atomics.wait(shared, 0, 0, ms)`: until it is told, which nobody does.
-            let how_long = if path[..] == ["Atomics", "wait"] { args.len().min(3) } else { 0 };
+            let how_long =
+                if called.path[..] == ["Atomics", "wait"] { args.len().min(3) } else { 0 };
             self.sleeps(id, how, &args[how_long..])?;
             return Ok(Value::Unknown);
         }
@@ -92,7 +87,7 @@ impl<'s> Machine<'_, '_, 's> {
             let values = self.values_of(args)?;
             return self.invoke(function, values, frame);
         }
-        if words::waits_by_its_arguments(&path, args.iter().map(|arg| arg.name)) {
+        if called.waits {
             self.sleeps(id, Sleep::Named, args)?;
             return Ok(Value::Unknown);
         }
@@ -116,7 +111,7 @@ impl<'s> Machine<'_, '_, 's> {
         if let Some(value) = self.dictionary(last, *callee, args)? {
             return Ok(value);
         }
-        if let Some(value) = self.builtin(&path, *callee, args)? {
+        if let Some(value) = self.builtin(&called, *callee, args)? {
             return Ok(value);
         }
         if let Some(wait) = self.pause_elsewhere(last, args)? {
