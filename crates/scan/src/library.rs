@@ -4,6 +4,7 @@ mod call;
 mod catalogue;
 mod decorated;
 mod given;
+mod keys;
 mod manifests;
 mod names;
 mod parts;
@@ -48,6 +49,7 @@ enum Form {
     Record,
     Base,
     Set,
+    Keys,
 }
 
 /// A name that is looked for.
@@ -81,7 +83,8 @@ pub fn find(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> Vec<Policy> {
         return Vec::new();
     }
     let wanted = by_last_name(&active);
-    let matches = matches(tree, context, &wanted);
+    let mut matches = matches(tree, context, &wanted);
+    matches.extend(keys::matches(tree, context, &active, &matches));
     let matched: HashSet<Id> = matches.iter().map(|found| found.id).collect();
     let mut policies: Vec<(usize, Policy)> = Vec::new();
     let judged = matches.iter().filter_map(|found| Some((found, judge(found, context, &matched)?)));

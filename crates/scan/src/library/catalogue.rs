@@ -75,6 +75,9 @@ pub(super) struct Shape {
     /// An assignment to a field; its value is the option `=`.
     #[serde(default)]
     pub(super) set: Vec<String>,
+    /// An object without a type that has all of these keys.
+    #[serde(default)]
+    pub(super) keys: Vec<String>,
     /// The name alone is enough, without an import.
     #[serde(default)]
     pub(super) free: bool,

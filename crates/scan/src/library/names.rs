@@ -52,6 +52,9 @@ pub(super) fn active(entry: &Entry, values: &Values<'_, '_>, language: Language)
     let text = values.tree().text();
     let written_in_full = written_in_full(language);
     entry.shapes.iter().any(|shape| {
+        if shape.free && !shape.keys.is_empty() {
+            return shape.keys.iter().all(|key| text.contains(key.as_str()));
+        }
         (shape.free || written_in_full)
             && shape_names(shape)
                 .any(|name| last_word(name).is_some_and(|last| text.contains(last)))

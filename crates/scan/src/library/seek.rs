@@ -48,6 +48,8 @@ enum Import {
 struct Needs {
     /// One of these is enough, with one of the options beside it that its shape needs.
     free: Vec<(usize, Vec<usize>)>,
+    /// Or all of the keys of an object.
+    keys: Vec<Vec<usize>>,
     /// Or one of these, with all words of an import.
     names: Vec<usize>,
     /// A shape is called by any name.
@@ -109,8 +111,9 @@ impl Seek {
         self.entries.iter().any(|needs| {
             needs.free.iter().any(|(name, options)| {
                 seen[*name] && (options.is_empty() || options.iter().any(has))
-            }) || (needs.any_name || needs.names.iter().any(has))
-                && needs.imports.iter().any(|import| import.iter().all(has))
+            }) || needs.keys.iter().any(|keys| keys.iter().all(has))
+                || (needs.any_name || needs.names.iter().any(has))
+                    && needs.imports.iter().any(|import| import.iter().all(has))
         })
     }
 }
@@ -122,6 +125,9 @@ fn needs(
 ) -> Needs {
     let mut needs = Needs::default();
     for shape in &entry.shapes {
+        if shape.free && !shape.keys.is_empty() {
+            needs.keys.push(shape.keys.iter().map(|key| number(key, false)).collect());
+        }
         // One that is told by its place needs no word.
         let options: Option<Vec<&str>> = shape.needs.iter().map(|path| option(path)).collect();
         let options: Vec<usize> = match options.filter(|_| shape.free) {
