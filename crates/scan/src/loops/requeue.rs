@@ -48,8 +48,7 @@ const STATES: &[&str] = &["status", "state"];
 const OPEN: &[&str] =
     &["pending", "queued", "new", "retry", "retrying", "approved", "waiting", "scheduled", "ready"];
 /// Calls that put something back.
-const BACK: &[&str] =
-    &["requeue", "enqueue", "reschedule", "resubmit", "resend", "republish", "reclaim"];
+const BACK: &[&str] = &["requeue", "enqueue", "reschedule", "resubmit", "resend", "republish"];
 /// Calls that put something into what it is taken from, if their receiver is such a thing.
 const PUTS: &[&str] = &[
     "push", "add", "put", "send", "publish", "offer", "unshift", "append", "submit", "schedule",

@@ -42,3 +42,12 @@ function onError(item: Item, error: Error) {
   }
   client.send(item);
 }
+
+// Claimed from who had it before, and not done again.
+async function claim(store: Store, account: Account) {
+  try {
+    await store.create(account);
+  } catch (error) {
+    await reclaim(account, store);
+  }
+}

@@ -2,8 +2,7 @@
 
 use super::super::value::{Num, Value};
 use super::{Exit, Machine};
-use crate::tree::Arg;
-use crate::tree::Id;
+use crate::tree::{Arg, Id};
 
 impl<'s> Machine<'_, '_, 's> {
     /// What such a helper gives: numbers without end, or the same so many times.

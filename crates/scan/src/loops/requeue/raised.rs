@@ -10,6 +10,10 @@ use crate::loops::words;
 use crate::policy::Attempts;
 use crate::tree::{Id, Kind};
 
+/// Calls that give an item back to who keeps it. Where no attempt is counted it is something else
+/// that is claimed again: an address, an account.
+const GIVES_BACK: &[&str] = &["reclaim"];
+
 /// An item that is counted and given back, by a call that says so.
 pub(super) fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
     let tree = file.tree;
@@ -23,7 +27,9 @@ pub(super) fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
     let back = tree.walk_here(block).find(|at| match tree.kind(*at) {
         Kind::Call { callee, args, .. } => {
             tree.span(*at).start >= start
-                && tree.last_name(*callee).is_some_and(|last| words::any(last, BACK))
+                && tree
+                    .last_name(*callee)
+                    .is_some_and(|last| words::any(last, BACK) || words::any(last, GIVES_BACK))
                 && args
                     .iter()
                     .any(|arg| matches!(tree.kind(arg.value), Kind::Name(name) if *name == item))
