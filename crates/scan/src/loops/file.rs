@@ -7,7 +7,7 @@ use foldhash::{HashMap, HashMapExt as _};
 
 use super::called::Called;
 use crate::language::Language;
-use crate::tree::{Id, Kind, Tree};
+use crate::tree::{Arg, Id, Kind, Tree};
 use crate::value::{Data, Trust, Values};
 
 /// What a name of another file is worth.
@@ -191,6 +191,22 @@ impl<'t, 's> File<'t, 's> {
                 }
             }
         }
+    }
+
+    /// What a loop goes through of which only the rounds matter: `itertools.count(1)`,
+    /// `repeat(None, 3)`. Its name and what it is given.
+    pub(super) fn counts_up(&self, over: Id) -> Option<(&'s str, &'t [Arg<'s>])> {
+        let Kind::Call { callee, args, .. } = self.tree.kind(over) else { return None };
+        let name = match (self.language, self.tree.kind(*callee)) {
+            (Language::Python, Kind::Name(name)) => *name,
+            (Language::Python, Kind::Field { of, name }) => match self.tree.kind(*of) {
+                Kind::Name("itertools") => *name,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let counts = matches!(name, "count" | "repeat") && self.callee(over).is_none();
+        counts.then_some((name, &args[..]))
     }
 
     /// Whether a function can take the arguments of a call: overloads have the same name.

@@ -395,6 +395,9 @@ fn kind_of(
     if context.mistake && !waits && !unread || context.asks {
         return None;
     }
+    if context.nothing_yet && !context.named() {
+        return None;
+    }
     // Asked again until a person has agreed elsewhere.
     if words::has(&context.text, &["authorization_pending", "authorizationpending"]) {
         return None;

@@ -5,10 +5,12 @@
 //! condition allows the item is put back, by its state, by a time at which it is due, or by a call
 //! that says so. A counter alone is a statistic.
 
+mod copied;
 mod failed;
 mod handler;
 mod kept;
 mod later;
+mod raised;
 mod restart;
 
 use super::file::File;
@@ -94,6 +96,8 @@ struct Counter {
     name: String,
     /// As written: `job.retry_count`.
     path: String,
+    /// The same where it is kept, if what is asked about is a copy of it.
+    kept: String,
     /// It is a variable, which says nothing unless it is handed on with the item.
     handed: bool,
 }
@@ -102,7 +106,10 @@ struct Counter {
 pub(super) fn find(file: &File<'_, '_>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     for counter in counters(file) {
-        let Some(finding) = judge(file, &counter) else { continue };
+        let found = judge(file, &counter)
+            .or_else(|| copied::judge(file, &counter))
+            .or_else(|| raised::judge(file, &counter));
+        let Some(finding) = found else { continue };
         let same = |known: &Finding| known.policy.line == finding.policy.line;
         if !out.iter().any(same) {
             out.push(finding);
@@ -126,7 +133,7 @@ fn counters(file: &File<'_, '_>) -> Vec<Counter> {
             Kind::Assign { op: Some(Op::Add), target, .. } => *target,
             Kind::Assign { op: None, target, value } => match tree.kind(*value) {
                 Kind::Binary { op: Op::Add, left, .. }
-                    if tree.last_name(*left) == tree.last_name(*target) =>
+                    if tree.last_name(or_nothing(file, *left)) == tree.last_name(*target) =>
                 {
                     *target
                 }
@@ -165,11 +172,24 @@ fn counters(file: &File<'_, '_>) -> Vec<Counter> {
                 function,
                 name: (*name).to_owned(),
                 path: file.squeezed(target),
+                kept: file.squeezed(target),
                 handed,
             });
         }
     }
     out
+}
+
+/// What is counted on in `job.tries || 0`.
+fn or_nothing(file: &File<'_, '_>, id: Id) -> Id {
+    match file.tree.kind(id) {
+        Kind::Binary { op: Op::Or | Op::Else, left, right }
+            if matches!(file.tree.kind(*right), Kind::Number(_)) =>
+        {
+            *left
+        }
+        _ => id,
+    }
 }
 
 /// Whether a field counts attempts of an item, and not of who works on it.
@@ -193,7 +213,12 @@ fn counted_on(file: &File<'_, '_>, at: Id) -> Option<Counter> {
         }
         _ => None,
     };
-    let (name, path) = match tree.kind(at) {
+    let (name, path, kept) = match tree.kind(at) {
+        Kind::Assign { op: None, target, value } if of_an_item(file, *target) => {
+            let Kind::Name(name) = tree.kind(one_more(*value)?) else { return None };
+            let read = words::about_retry(name) && is_read(file, at, name);
+            read.then(|| ((*name).to_owned(), (*name).to_owned(), file.squeezed(*target)))?
+        }
         Kind::Let { target, value: Some(value), .. } | Kind::Assign { op: None, target, value } => {
             let Kind::Name(name) = tree.kind(*target) else { return None };
             let old = one_more(*value)?;
@@ -206,7 +231,7 @@ fn counted_on(file: &File<'_, '_>, at: Id) -> Option<Counter> {
             if !read || own || !words::about_retry(name) && !words::about_retry(tree.source(old)) {
                 return None;
             }
-            ((*name).to_owned(), (*name).to_owned())
+            ((*name).to_owned(), (*name).to_owned(), (*name).to_owned())
         }
         Kind::Binary { .. } => {
             let old = one_more(at).filter(|old| of_an_item(file, *old))?;
@@ -216,7 +241,7 @@ fn counted_on(file: &File<'_, '_>, at: Id) -> Option<Counter> {
             if kept {
                 return None;
             }
-            (tree.last_name(old)?.to_owned(), file.squeezed(old))
+            (tree.last_name(old)?.to_owned(), file.squeezed(old), file.squeezed(old))
         }
         _ => return None,
     };
@@ -226,8 +251,27 @@ fn counted_on(file: &File<'_, '_>, at: Id) -> Option<Counter> {
         function,
         name,
         path,
+        kept,
         handed: false,
     })
+}
+
+/// Whether a name is given what an item says before a place, and nothing else there:
+/// `tries = getattr(item, "tries", 0)`.
+fn is_read(file: &File<'_, '_>, at: Id, name: &str) -> bool {
+    let tree = file.tree;
+    let function = tree.function_of(at);
+    let mut here = file.assigned(name).iter().filter(|place| tree.function_of(**place) == function);
+    let (Some(only), None) = (here.next(), here.next()) else { return false };
+    match tree.kind(*only) {
+        Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => {
+            matches!(
+                tree.kind(or_nothing(file, *value)),
+                Kind::Field { .. } | Kind::Index { .. } | Kind::Call { .. }
+            )
+        }
+        _ => false,
+    }
 }
 
 fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
@@ -242,7 +286,7 @@ fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
         let failed = words::has(tree.source(counter.function), FAILED);
         let back = |within: Id, failed: bool| {
             put_back(file, within)
-                .or_else(|| later::done_again(file, within, &counter.path, failed))
+                .or_else(|| later::done_again(file, within, &counter.kept, failed))
         };
         let allowed_if = match (back(*then, failed), otherwise.and_then(|it| back(it, failed))) {
             (Some(back), _) => (true, back),
@@ -254,7 +298,8 @@ fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
                     _ => return None,
                 };
                 let rest = all.iter().skip_while(|id| **id != at).skip(1);
-                (false, rest.filter_map(|id| back(*id, false)).next()?)
+                let told = restart::after_a_failure(file, at, counter.function);
+                (false, rest.filter_map(|id| back(*id, told)).next()?)
             }
         };
         let first = tree.span(counter.at).start < tree.span(*test).start
@@ -298,7 +343,7 @@ fn handed_on(
     };
     let first = tree.span(counter.at).start < tree.span(test).start;
     let attempts = counted(file, limit, op, (allowed_if, first))?;
-    Some(finding(file, counter, at, attempts, &Back { at: back, due: None }))
+    Some(finding(file, counter, at, attempts, &Back { at: back, due: None, at_once: false }))
 }
 
 /// Whether a call puts something into a queue, or is a method of this object that does:
@@ -394,6 +439,8 @@ struct Back {
     at: Id,
     /// From when on it is due, or after how long it is taken.
     due: Option<Id>,
+    /// It is done again or given back there, and not left somewhere to be taken.
+    at_once: bool,
 }
 
 fn put_back(file: &File<'_, '_>, within: Id) -> Option<Back> {
@@ -424,7 +471,7 @@ fn put_back(file: &File<'_, '_>, within: Id) -> Option<Back> {
         }
     }
     let at = back.or(due)?;
-    Some(Back { at, due })
+    Some(Back { at, due, at_once: false })
 }
 
 /// Whether a call puts something back: by its name, or into what it belongs to.
@@ -483,7 +530,10 @@ fn finding(
     let random = back.due.is_some_and(|due| words::has(tree.source(due), &["rand", "jitter"]));
     let jitter = if random { Jitter::Random } else { Jitter::None };
     let lines = [one.line.min(other.line), one.end_line.max(other.end_line)];
-    let growth = growth(file, back.due, &counter.name);
+    let growth = match back.due {
+        None if back.at_once => DelayKind::None,
+        due => growth(file, due, &counter.name),
+    };
     let policy = policy(file, lines, attempts, (growth, jitter), back.at);
     let sites = Sites { place: test, operation: back.at, failure: None, waits: Vec::new() };
     Finding { policy, sites }

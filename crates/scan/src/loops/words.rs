@@ -17,7 +17,8 @@ pub(super) use waits::{
 
 pub(super) use closes::is_cancel;
 pub(super) use outside::{
-    asks_a_person, is_mistake, is_outside_error, is_prompt, leaves_the_process, only_makes,
+    asks_a_person, is_far, is_mistake, is_nothing_yet, is_outside_error, is_prompt,
+    leaves_the_process, only_makes,
 };
 pub(crate) use outside::{drops_what_was_kept, speaks_of_again};
 pub(crate) use retry::word_before;
@@ -124,14 +125,6 @@ const FAR: &[&str] = &[
     "from", "count", "record", "release", "event", "items", "copy", "stream",
 ];
 
-/// Whether a call may ask for something that others hold, where the code says that it tries again.
-pub(super) fn is_far(last: &str) -> bool {
-    matches!(
-        last.to_ascii_lowercase().as_str(),
-        "acquire" | "lock" | "find" | "write" | "flush" | "load" | "exec" | "search" | "resolve"
-    )
-}
-
 /// Whether a call can be no operation. `path` is its name with what it belongs to.
 pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
     let lower = last.to_ascii_lowercase();
@@ -148,6 +141,9 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
             .contains(&lower.as_str())
         {
             return lower == "map" || lower == "filter" || lower == "is" || lower == "new";
+        }
+        if lower == "replace" && (closes::is_of_files(receiver) || receiver == "os") {
+            return false;
         }
         if FAR.contains(&lower.as_str()) {
             return !closes::is_of_files(receiver)

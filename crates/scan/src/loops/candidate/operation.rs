@@ -23,6 +23,7 @@ pub(super) fn derived<'s>(
     let elements = match tree.kind(within) {
         Kind::Loop { form: LoopForm::Each { over, .. }, .. } => match tree.kind(*over) {
             Kind::Range { .. } => false,
+            Kind::Call { .. } if file.counts_up(*over).is_some() => false,
             // A list of waits, or a number of rounds.
             Kind::Name(name) => {
                 !words::any(name, words::WAITS)

@@ -26,6 +26,8 @@ pub(super) struct Context {
     pub(super) said: bool,
     /// Only errors that the code itself makes are caught around it.
     pub(super) mistake: bool,
+    /// Only errors that say that there is nothing yet are caught around it.
+    pub(super) nothing_yet: bool,
     /// The operation is a getter without arguments.
     pub(super) gets: bool,
     /// Of the same call twice, the lines from the first to the second.
@@ -74,6 +76,8 @@ impl Context {
         });
         let mut types =
             handlers.into_iter().flatten().flat_map(|handler| &handler.types).peekable();
+        let nothing_yet = types.peek().is_some()
+            && types.clone().all(|ty| words::is_nothing_yet(tree.source(*ty)));
         let mistake = types.peek().is_some() && types.all(|ty| words::is_mistake(tree.source(*ty)));
         // What the error says was looked at before the call is made again.
         let checked = candidate.shape == Shape::Repeat
@@ -111,6 +115,7 @@ impl Context {
             outside,
             said,
             mistake: mistake && !checked,
+            nothing_yet,
             pauses: candidate.shape == Shape::Repeat && pauses(file, group),
             asks: words::asks_a_person(tree.source(callee)),
             joins: joins(file, callee),

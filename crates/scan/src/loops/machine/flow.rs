@@ -78,7 +78,7 @@ impl<'s> Machine<'_, '_, 's> {
         let elements = match form {
             LoopForm::Each { over, .. } => {
                 // Its elements are what counts.
-                self.trace.counted |= subject;
+                self.trace.counted |= subject && self.file.counts_up(*over).is_none();
                 Some(self.elements(*over, most, subject)?)
             }
             _ => None,
@@ -251,6 +251,9 @@ impl<'s> Machine<'_, '_, 's> {
                     Value::List([Value::number(at as f64), value.clone()].into())
                 };
                 return Ok(all.iter().enumerate().map(pair).collect());
+            }
+            if let Some(all) = self.counted_up(over, most)? {
+                return Ok(all);
             }
             if let Some(all) = self.generated(over, args)? {
                 return Ok(all);

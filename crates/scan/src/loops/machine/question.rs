@@ -84,6 +84,11 @@ impl<'s> Machine<'_, '_, 's> {
             Value::Rejected => Truth::Yes,
             Value::Unknown => Truth::Maybe(false),
             Value::Outcome(part, fail) => match (part, fail) {
+                // `if not returncode`: 0 is good.
+                (Part::Whole | Part::Field, _) if self.named_for_exit_codes(id) => {
+                    self.notice(seen::STATUS);
+                    Truth::of(*fail)
+                }
                 (Part::Whole, true) => {
                     self.notice(seen::FALSY);
                     Truth::No
@@ -116,6 +121,11 @@ impl<'s> Machine<'_, '_, 's> {
     fn is_exit_code(&self, id: Id) -> bool {
         let name = self.tree.last_name(id).unwrap_or_default();
         words::has(name, &["exit", "returncode", "return_code"])
+    }
+
+    /// Whether a name is that of an exit code, wherever it was taken from.
+    fn named_for_exit_codes(&self, id: Id) -> bool {
+        self.tree.last_name(id).is_some_and(is_exit_code)
     }
 
     /// A question about a good result: "is this an error" is no, "is this fine" is yes.
@@ -324,6 +334,15 @@ impl<'s> Machine<'_, '_, 's> {
                 yes(fail)
             }
             Part::Whole | Part::Flag | Part::Field => {
+                // `code, text = run()`, and then `code == 0`.
+                let codes = self.named_for_exit_codes(side)
+                    || equality
+                        && other.num().is_some_and(|num| num.low == 0.0)
+                        && matches!(self.tree.kind(side), Kind::Name(name)
+                            if words::about(name) == words::About::Status);
+                if codes && other.num().is_some() {
+                    return self.status(op, fail, side, other_id, other);
+                }
                 // `run() == 200`: such numbers are codes.
                 if part == Part::Whole
                     && other.num().is_some_and(|num| (200.0..600.0).contains(&num.low))
@@ -523,6 +542,13 @@ fn inner_pattern<'s>(tree: &Tree<'s>, pattern: Id) -> Option<&'s str> {
     let Kind::Call { callee: inner, .. } = tree.kind(only.value) else { return None };
     let outer = matches!(tree.last_name(*callee), Some("Some" | "Ok"));
     tree.last_name(*inner).filter(|name| outer && matches!(*name, "Ok" | "Err"))
+}
+
+/// Whether a name is that of what a process ends with: `exit_code`, `returncode`, `rc`.
+fn is_exit_code(name: &str) -> bool {
+    let plain: String = name.chars().filter(|c| *c != '_').collect::<String>().to_ascii_lowercase();
+    const CODES: &[&str] = &["exitcode", "exitstatus", "returncode", "retcode"];
+    plain == "rc" || CODES.iter().any(|code| plain.ends_with(code))
 }
 
 /// `"503"`: a code that is written as a text.

@@ -62,11 +62,11 @@ pub(super) fn done_again(
                 })
             })?;
             let due = args.iter().map(|arg| arg.value).find(|arg| *arg != function);
-            return Some(Back { at, due });
+            return Some(Back { at, due, at_once: false });
         }
         let path = tree.path(*callee).unwrap_or_default();
         let sends = words::leaves_the_process(&path) || words::speaks_of_again(last);
-        (failed && given(at) && sends && acts(file, *callee)).then_some(Back { at, due: None })
+        (failed && given(at) && sends && acts(file, *callee)).then_some(Back { at, due: None, at_once: true })
     })
 }
 

@@ -242,7 +242,7 @@ fn steps(file: &File<'_, '_>, path: &str) -> Vec<Id> {
 
 /// Whether a place is only come to because something failed: it stands in a handler, or in a function
 /// that is named for failures, is given one, or is set or handed over for them.
-fn after_a_failure(file: &File<'_, '_>, at: Id, function: Id) -> bool {
+pub(super) fn after_a_failure(file: &File<'_, '_>, at: Id, function: Id) -> bool {
     let tree = file.tree;
     let fails = |name: &str| words::any(name, FAILED);
     let mut inner = at;

@@ -45,7 +45,7 @@ const CLOSED: &[&str] = &[
 ];
 
 /// Whose methods of these names do something with a file, which another program may hold.
-const FILES: &[&str] = &["File", "Files", "Directory", "FileUtils", "fs", "shutil"];
+const FILES: &[&str] = &["File", "Files", "Directory", "FileUtils", "fs", "shutil", "filesystem"];
 
 /// Whether the methods of this do something with files: `File.Copy`, `fs.write`.
 pub(super) fn is_of_files(receiver: &str) -> bool {

@@ -219,6 +219,14 @@ pub(in crate::loops) fn leaves_the_process(path: &[&str]) -> bool {
     any(last, REACHES) || before.iter().any(|part| any(part, OUTSIDE))
 }
 
+/// Whether a call may ask for something that others hold, where the code says that it tries again.
+pub(in crate::loops) fn is_far(last: &str) -> bool {
+    matches!(
+        last.to_ascii_lowercase().as_str(),
+        "acquire" | "lock" | "find" | "write" | "flush" | "load" | "exec" | "search" | "resolve"
+    )
+}
+
 /// Kinds of errors that a mistake makes: what failed fails again.
 pub(in crate::loops) fn is_mistake(text: &str) -> bool {
     let last = text.rsplit(['.', ':']).next().unwrap_or(text);
@@ -259,6 +267,11 @@ pub(in crate::loops) fn is_mistake(text: &str) -> bool {
             | "QueueEmpty"
             | "QueueFull"
     )
+}
+
+/// Kinds of errors that only say that there is nothing yet: whoever asks again waits for it.
+pub(in crate::loops) fn is_nothing_yet(text: &str) -> bool {
+    matches!(text.rsplit(['.', ':']).next().unwrap_or(text), "Empty" | "QueueEmpty")
 }
 
 /// What a person answers at, by the words of a receiver: a terminal, a window, a library of prompts.
