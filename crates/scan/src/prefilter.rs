@@ -156,6 +156,8 @@ const FAILURES_IN_LOOPS: &[(&str, &[Language])] = {
         ("status", &[]),
         ("Status", &[]),
         (".ok", &[]),
+        ("\"error", &[]),
+        ("'error", &[]),
         ("onFail", &[]),
         ("onError", &[]),
     ]

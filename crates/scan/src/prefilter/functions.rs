@@ -74,15 +74,19 @@ pub(super) fn defined(line: &str) -> Option<&str> {
     let open = trimmed.find('(').unwrap_or(trimmed.len());
     let before = &trimmed[..open];
     if let Some(at) = before.split(' ').position(|word| KEYWORDS.contains(&word)) {
+        // `fun <T> load(`.
         let mut after = before.split(' ').skip(at + 1);
-        // `func (s *Store) load(`, `fun <T> load(`.
-        return match after.next().filter(|name| !name.is_empty() && !name.starts_with('<')) {
-            Some(name) => Some(name.split(['<', ':', '=', ';']).next().unwrap_or(name)),
-            None => trimmed
-                .split_once(") ")
-                .and_then(|(_, rest)| rest.split('(').next())
-                .or_else(|| last_word(before)),
-        };
+        let name = after.find(|name| !name.is_empty() && !name.starts_with('<'));
+        if let Some(name) = name.and_then(|name| name.split(['<', ':', '=', ';']).next()) {
+            return Some(name);
+        }
+        if trimmed.starts_with("func ") {
+            // `func (s *Store) load(`.
+            return trimmed.split_once(") ").and_then(|(_, rest)| rest.split('(').next());
+        }
+        // `load: async function (`, `Store.load = function (`.
+        let end = before.rfind([':', '='])?;
+        return last_word(before[..end].trim_end());
     }
     if open == trimmed.len() {
         return None;
@@ -118,6 +122,9 @@ mod tests {
             ("  private suspend fun load(id: Int) = api.load(id)", "load"),
             ("export async function load(url) {", "load"),
             ("  async load(url) {", "load"),
+            ("  load: async function (url) {", "load"),
+            ("Store.prototype.load = function (url) {", "load"),
+            ("  fun <T> load(id: Int): T {", "load"),
             ("  public Task<int> Load(string url) {", "Load"),
             ("const load = async (url) => {", "load"),
             ("const load = (url) => fetch(url);", "load"),
@@ -131,6 +138,7 @@ mod tests {
             "match load(url) {",
             "return load(url, {",
             "load(url);",
+            "}.then(function (x) {",
             "x = load(url)",
             "",
         ] {

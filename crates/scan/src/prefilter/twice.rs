@@ -21,6 +21,9 @@ const ASKS: &[&str] = &[
     "if", "unless", "match", "switch", "?", "||", " or ", "while", "until", "when", "lse", "catch",
     "except", "rescue", "select", "try", "Err", "ecover", "guard",
 ];
+/// What begins a handler in JavaScript, too: a function that is given an error, or a question
+/// about one.
+const GIVEN: &[&str] = &["(err)", "(err,", "(error)", "(error,", "(e)", "(ex)"];
 /// How a handler begins. Go and Rust have none.
 const fn handler_word(language: Language) -> Option<&'static str> {
     match language {
@@ -33,8 +36,13 @@ const fn handler_word(language: Language) -> Option<&'static str> {
 
 /// Where handlers begin in a text: `exceptional`, `catch_all` and what a comment says are none.
 pub(super) fn handlers_of(language: Language, text: &str) -> impl Iterator<Item = usize> {
+    use Language::{JavaScript, Tsx, TypeScript};
     static WORDS: OnceLock<AhoCorasick> = OnceLock::new();
-    let words = || WORDS.get_or_init(|| super::automaton(["catch", "except", "rescue"].into()));
+    let words = || {
+        let all = ["catch", "except", "rescue"].iter().chain(GIVEN);
+        WORDS.get_or_init(|| super::automaton(all.copied().collect()))
+    };
+    let scripts = matches!(language, JavaScript | TypeScript | Tsx);
     let all = handler_word(language).map(|word| (word, words().find_iter(text)));
     all.into_iter()
         .flat_map(move |(word, found)| {
@@ -42,10 +50,10 @@ pub(super) fn handlers_of(language: Language, text: &str) -> impl Iterator<Item 
                 let (before, after) = (&text[..found.start()], &text[found.end()..]);
                 let line = before.rsplit('\n').next().unwrap_or_default().trim_start();
                 let comment = ["*", "//", "/*", "#"].iter().any(|begin| line.starts_with(begin));
-                &text[found.range()] == word
-                    && !comment
-                    && !after.starts_with(functions::word)
-                    && !before.ends_with(functions::word)
+                let found = &text[found.range()];
+                let whole =
+                    !after.starts_with(functions::word) && !before.ends_with(functions::word);
+                !comment && (found == word && whole || scripts && found.starts_with('('))
             })
         })
         .map(|found| found.start())
@@ -321,6 +329,8 @@ mod tests {
             (L::Python, "except:"),
             (L::Ruby, "rescue => e"),
             (L::TypeScript, "f().catch(e => {"),
+            (L::JavaScript, "load(url, function (err, data) {"),
+            (L::JavaScript, "load(url).then(done, (e) => {"),
         ] {
             assert!(handlers_of(language, line).next().is_some(), "{line}");
         }
