@@ -410,7 +410,9 @@ fn kind_of(
             .then_some(PolicyKind::Reconnect);
     }
     let interrupted =
-        words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"]);
+        words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"])
+            // It is not ready, and will be.
+            || words::has(&context.text, &["errorkind::wouldblock", "eagain", "ewouldblock"]);
     if interrupted && !waits {
         return None;
     }
@@ -450,7 +452,9 @@ fn kind_of(
     if context.shape == Shape::Repeat && polls {
         return None;
     }
-    if !strong && context.shape == Shape::Repeat && (question || !context.named()) {
+    // Nothing came, and after a pause it is asked for once more.
+    let paused = context.pauses && context.outside && context.said;
+    if !strong && context.shape == Shape::Repeat && (question || !(context.named() || paused)) {
         return None;
     }
     let told = context.shape == Shape::Repeat && trace.seen & seen::DOMAIN != 0;
