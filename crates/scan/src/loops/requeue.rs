@@ -9,6 +9,7 @@ mod failed;
 mod handler;
 mod kept;
 mod later;
+mod repeated;
 mod restart;
 
 use super::file::File;
@@ -111,6 +112,7 @@ pub(super) fn find(file: &File<'_, '_>) -> Vec<Finding> {
     out.extend(handler::find(file));
     out.extend(restart::find(file));
     out.extend(kept::find(file));
+    out.extend(repeated::find(file));
     out
 }
 
