@@ -18,7 +18,7 @@ use super::words;
 use crate::language::Language;
 use crate::tree::{Id, Kind, LoopForm};
 
-pub(super) use answers::changed_by;
+pub(super) use answers::{changed_by, told_through};
 use operation::{derived, may_be_operation, operations};
 use repeat::repeats;
 use same::continues;

@@ -511,7 +511,13 @@ fn kind_of(
             "gettoken(",
         ],
     );
-    if trace.calls == 2 && refused && renews && !waits {
+    // What was kept of them is dropped, and made anew: `catch (AuthError) { cache.invalidate(); … }`.
+    const EXPIRED: &[&str] =
+        &["autherror", "authexception", "authenticationerror", "authenticationexception"];
+    let dropped = context.shape == Shape::Repeat
+        && words::has(&context.between, EXPIRED)
+        && words::drops_what_was_kept(&context.between);
+    if trace.calls == 2 && (refused && renews || dropped) && !waits {
         return Some(PolicyKind::Replay);
     }
     if context.shape == Shape::Repeat || context.shape == Shape::Recursion {

@@ -47,7 +47,9 @@ pub(super) fn of(file: &File<'_, '_>, verdict: &Verdict) -> Schedule {
 
 /// The waits of one run.
 fn of_run(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule {
-    let last = if endless { u32::try_from(MOST).unwrap_or(16) + 1 } else { trace.calls };
+    // Of what is called several times in a round there are few rounds.
+    let most = u32::try_from(MOST).unwrap_or(16) + 1;
+    let last = if endless { most.min(trace.calls) } else { trace.calls };
     let mut gaps: Vec<Num> = Vec::new();
     for attempt in 1..last.max(1) {
         if gaps.len() >= 64 {
