@@ -1,5 +1,5 @@
 class Again {
-    // expect another_one: retry attempts=3 delay=none
+    // expect another_one: retry attempts=dynamic usual=3 delay=none
     private fun invite(request: Request, retryCount: Int = 2, exclude: List<Address> = emptyList()) {
         val instance = choose(exclude) ?: return
         val answer = link.sendAndGetAnswer(request.to(instance))
