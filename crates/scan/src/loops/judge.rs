@@ -409,8 +409,7 @@ fn kind_of(
         return (endless && strong && waits && stream && context.shape == Shape::Endless)
             .then_some(PolicyKind::Reconnect);
     }
-    let interrupted =
-        words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"])
+    let interrupted = words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"])
             // It is not ready, and will be.
             || words::has(&context.text, &["errorkind::wouldblock", "eagain", "ewouldblock"]);
     if interrupted && !waits {
