@@ -3,6 +3,7 @@
 
 mod answers;
 mod batch;
+mod in_vain;
 mod later;
 mod once;
 mod operation;
@@ -17,7 +18,7 @@ use super::words;
 use crate::language::Language;
 use crate::tree::{Id, Kind, LoopForm};
 
-pub(super) use answers::changed_by;
+pub(super) use answers::{changed_by, told_through};
 use operation::{derived, may_be_operation, operations};
 use repeat::repeats;
 use same::continues;
@@ -304,10 +305,26 @@ fn recursions(file: &File<'_, '_>) -> Vec<Candidate> {
 /// `setTimeout(connect, 1000)` inside of `connect`, `loop.call_later(5, self.connect)`.
 fn hands_itself_on(file: &File<'_, '_>, name: &str, body: Id) -> bool {
     let tree = file.tree;
+    // Or one that does nothing but call it where that makes sense: `maybeConnect`.
+    let leads_here = |other: &str| {
+        other == name
+            || match file.functions(other) {
+                [only] => match tree.kind(*only) {
+                    Kind::Function { body: other, .. } => file.calls(name).iter().any(|call| {
+                        file.within(*call, *other)
+                            && file
+                                .callee(*call)
+                                .is_some_and(|function| file.within(body, function))
+                    }),
+                    _ => false,
+                },
+                _ => false,
+            }
+    };
     let own = |id: Id| match tree.kind(id) {
-        Kind::Name(other) => *other == name,
+        Kind::Name(other) => leads_here(other),
         Kind::Field { of, name: other } => {
-            *other == name && tree.last_name(*of).is_some_and(|of| of.len() <= 4)
+            tree.last_name(*of).is_some_and(|of| of.len() <= 4) && leads_here(other)
         }
         _ => false,
     };

@@ -412,8 +412,9 @@ fn kind_of(
         return (endless && strong && waits && stream && context.shape == Shape::Endless)
             .then_some(PolicyKind::Reconnect);
     }
-    let interrupted =
-        words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"]);
+    let interrupted = words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"])
+            // It is not ready, and will be.
+            || words::has(&context.text, &["errorkind::wouldblock", "eagain", "ewouldblock"]);
     if interrupted && !waits {
         return None;
     }
@@ -453,7 +454,9 @@ fn kind_of(
     if context.shape == Shape::Repeat && polls {
         return None;
     }
-    if !strong && context.shape == Shape::Repeat && (question || !context.named()) {
+    // Nothing came, and after a pause it is asked for once more.
+    let paused = context.pauses && context.outside && context.said;
+    if !strong && context.shape == Shape::Repeat && (question || !(context.named() || paused)) {
         return None;
     }
     let told = context.shape == Shape::Repeat && trace.seen & seen::DOMAIN != 0;
@@ -510,7 +513,13 @@ fn kind_of(
             "gettoken(",
         ],
     );
-    if trace.calls == 2 && refused && renews && !waits {
+    // What was kept of them is dropped, and made anew: `catch (AuthError) { cache.invalidate(); … }`.
+    const EXPIRED: &[&str] =
+        &["autherror", "authexception", "authenticationerror", "authenticationexception"];
+    let dropped = context.shape == Shape::Repeat
+        && words::has(&context.between, EXPIRED)
+        && words::drops_what_was_kept(&context.between);
+    if trace.calls == 2 && (refused && renews || dropped) && !waits {
         return Some(PolicyKind::Replay);
     }
     if context.shape == Shape::Repeat || context.shape == Shape::Recursion {

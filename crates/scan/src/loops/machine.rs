@@ -9,6 +9,7 @@
 mod builtin;
 mod call;
 mod channel;
+mod counter;
 mod counting;
 mod decision;
 mod expression;

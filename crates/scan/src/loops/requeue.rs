@@ -11,6 +11,7 @@ mod handler;
 mod kept;
 mod later;
 mod raised;
+mod repeated;
 mod restart;
 
 use super::file::File;
@@ -118,6 +119,7 @@ pub(super) fn find(file: &File<'_, '_>) -> Vec<Finding> {
     out.extend(handler::find(file));
     out.extend(restart::find(file));
     out.extend(kept::find(file));
+    out.extend(repeated::find(file));
     out
 }
 

@@ -10,6 +10,10 @@ use crate::tree::{Id, Kind, Op};
 
 /// So many waits are kept.
 const MOST: usize = 16;
+/// What a wait is made of is followed so far.
+const MADE_OF: usize = 3;
+/// And no more parts of it.
+const MOST_PARTS: usize = 64;
 
 /// What the waits say.
 pub(super) struct Schedule {
@@ -43,7 +47,9 @@ pub(super) fn of(file: &File<'_, '_>, verdict: &Verdict) -> Schedule {
 
 /// The waits of one run.
 fn of_run(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule {
-    let last = if endless { u32::try_from(MOST).unwrap_or(16) + 1 } else { trace.calls };
+    // Of what is called several times in a round there are few rounds.
+    let most = u32::try_from(MOST).unwrap_or(16) + 1;
+    let last = if endless { most.min(trace.calls) } else { trace.calls };
     let mut gaps: Vec<Num> = Vec::new();
     for attempt in 1..last.max(1) {
         if gaps.len() >= 64 {
@@ -137,20 +143,36 @@ fn of_run(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule {
 fn elsewhere(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
     let tree = file.tree;
     let mut parts: Vec<Id> = waits.to_vec();
-    for at in waits.iter().flat_map(|wait| tree.walk(*wait)) {
-        let Kind::Name(name) = tree.kind(at) else { continue };
-        parts.extend(file.assigned(name).iter().filter_map(|place| {
-            if tree.function_of(*place) != tree.function_of(at) {
-                return None;
+    // `pauses = backoff(…)`, `timer = timer(pauses.next())`, and then `timer` is waited for.
+    let (mut from, mut near, mut names) = (0, 0, foldhash::HashSet::default());
+    for round in 0..MADE_OF {
+        let now = from..parts.len();
+        if round < 2 {
+            near = now.end;
+        }
+        from = now.end;
+        let places: Vec<Id> = parts[now].iter().flat_map(|part| tree.walk(*part)).collect();
+        for at in places {
+            let Kind::Name(name) = tree.kind(at) else { continue };
+            if parts.len() > MOST_PARTS || !names.insert(*name) {
+                continue;
             }
-            match tree.kind(*place) {
-                Kind::Let { value: Some(value), .. } | Kind::Assign { value, .. } => Some(*value),
-                _ => None,
-            }
-        }));
+            parts.extend(file.assigned(name).iter().filter_map(|place| {
+                if tree.function_of(*place) != tree.function_of(at) {
+                    return None;
+                }
+                match tree.kind(*place) {
+                    Kind::Let { value: Some(value), .. } | Kind::Assign { value, .. } => {
+                        Some(*value)
+                    }
+                    _ => None,
+                }
+            }));
+        }
     }
     let mut told = None;
-    for call in parts.iter().flat_map(|part| tree.walk(*part)) {
+    let parts = parts.iter().enumerate();
+    for (at, call) in parts.flat_map(|(at, part)| tree.walk(*part).map(move |call| (at, call))) {
         let Kind::Call { callee, args, .. } = tree.kind(call) else { continue };
         // One of this file has been looked into.
         let known = file.callee(call).is_some();
@@ -171,7 +193,7 @@ fn elsewhere(file: &File<'_, '_>, waits: &[Id]) -> Option<DelayKind> {
                 _ => false,
             })
         });
-        if counts {
+        if counts && at < near {
             told = Some(DelayKind::Dynamic);
         }
     }

@@ -131,3 +131,16 @@ async fn one_of_them() -> Result<IpAddr> {
     }
     Err(Error::Nobody)
 }
+
+// It is not ready, and waits until it is.
+fn when_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    while !self.left.is_empty() {
+        match self.socket.try_write(self.left) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                ready!(self.socket.poll_write_ready(cx))?;
+            }
+            other => return Poll::Ready(other),
+        }
+    }
+    Poll::Ready(Ok(0))
+}

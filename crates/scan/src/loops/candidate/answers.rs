@@ -27,6 +27,30 @@ pub(in crate::loops) fn changed_by<'s>(file: &File<'_, 's>, call: Id) -> Vec<&'s
     names.collect()
 }
 
+/// The channels of Go that a call is given, if one of them is for errors: how it went comes out of
+/// them. `go load(results, errs)` of `errs := make(chan error)`.
+pub(in crate::loops) fn told_through<'s>(file: &File<'_, 's>, call: Id) -> Vec<(&'s str, bool)> {
+    let tree = file.tree;
+    let Kind::Call { args, .. } = tree.kind(call) else { return Vec::new() };
+    if file.language != Language::Go {
+        return Vec::new();
+    }
+    let made = |name: &str| {
+        file.assigned(name).iter().any(|at| match tree.kind(*at) {
+            Kind::Let { value: Some(value), .. } => tree.source(*value).starts_with("make(chan"),
+            _ => false,
+        })
+    };
+    let names = args.iter().filter_map(|arg| match tree.kind(arg.value) {
+        Kind::Name(name) if made(name) => {
+            Some((*name, words::any(name, &["err", "errs", "error", "errors"])))
+        }
+        _ => None,
+    });
+    let all: Vec<(&str, bool)> = names.collect();
+    if all.iter().any(|(_, errors)| *errors) { all } else { Vec::new() }
+}
+
 /// Whether a name holds an empty reference for what somebody else finds out.
 fn holds_a_reference(file: &File<'_, '_>, name: &str) -> bool {
     let tree = file.tree;

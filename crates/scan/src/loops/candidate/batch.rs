@@ -2,6 +2,7 @@
 //! inner loop, or `complete = False`, and the outer loop asks about it.
 
 use crate::loops::file::File;
+use crate::loops::words;
 use crate::tree::{Id, Kind, LoopForm};
 
 /// What puts an element into a list.
@@ -77,4 +78,45 @@ pub(super) fn is_asked_about(file: &File<'_, '_>, call: Id, subject: Id) -> bool
     };
     let names: std::collections::BTreeSet<&str> = left.collect();
     names.into_iter().any(|name| begins(name) && asked(name))
+}
+
+/// Whether a call in loops inside of this one is made for one of several that would do, and the
+/// first that goes well ends it all: each host in turn, and then from the first one again.
+pub(super) fn goes_round(file: &File<'_, '_>, call: Id, subject: Id) -> bool {
+    let tree = file.tree;
+    let Kind::Loop { form, label, body, .. } = tree.kind(subject) else { return false };
+    if matches!(form, LoopForm::Each { .. }) {
+        return false;
+    }
+    let loops = tree.ancestors(call).take_while(|up| *up != subject);
+    let mut outermost = None;
+    for up in loops {
+        match tree.kind(up) {
+            Kind::Loop { form: LoopForm::Each { .. }, body, .. } => outermost = Some(*body),
+            Kind::Loop { .. } => return false,
+            _ => {}
+        }
+    }
+    let Some(rounds) = outermost else { return false };
+    let path = match tree.kind(call) {
+        Kind::Call { callee, .. } => tree.path(*callee).unwrap_or_default(),
+        _ => return false,
+    };
+    let ends = |at: Id| match tree.kind(at) {
+        Kind::Return(value) => value.is_some(),
+        Kind::Break { label: Some(own), .. } => Some(*own) == *label,
+        _ => false,
+    };
+    words::leaves_the_process(&path)
+        && tree.walk_here(rounds).any(ends)
+        && tree.walk_here(*body).any(|at| waits(file, at))
+}
+
+/// Whether a call waits, in one of a `select` too.
+fn waits(file: &File<'_, '_>, at: Id) -> bool {
+    let Kind::Call { callee, .. } = file.tree.kind(at) else { return false };
+    let last = file.tree.last_name(*callee).unwrap_or_default();
+    let path = file.tree.path(*callee).unwrap_or_else(|| vec!["", last]);
+    words::sleep(file.language, &path, last).is_some()
+        || matches!(path[..], ["time", "After"] | ["time", "NewTimer"])
 }

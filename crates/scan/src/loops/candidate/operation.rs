@@ -2,7 +2,7 @@
 
 use foldhash::{HashSet, HashSetExt as _};
 
-use super::answers::{changed_by, chosen_by, mentions, same_answer};
+use super::answers::{changed_by, chosen_by, mentions, same_answer, told_through};
 use super::same::root;
 use super::tested::tested;
 use super::{MOST_GROUPS, batch};
@@ -279,7 +279,9 @@ fn chosen(
         }
         // The rounds of an inner loop are not those of this one.
         if let Some(subject) = subject
-            && (in_inner_loop(file, call, subject) && !batch::is_asked_about(file, call, subject)
+            && (in_inner_loop(file, call, subject)
+                && !batch::is_asked_about(file, call, subject)
+                && !batch::goes_round(file, call, subject)
                 || in_head(file, subject, call))
         {
             continue;
@@ -368,7 +370,9 @@ pub(super) fn observable(file: &File<'_, '_>, call: Id, within: Id, tests: &Hash
     {
         return true;
     }
-    if changed_by(file, call).iter().any(|name| tests.contains(name)) {
+    if changed_by(file, call).iter().any(|name| tests.contains(name))
+        || !told_through(file, call).is_empty()
+    {
         return true;
     }
     let mut inner = call;

@@ -2,6 +2,7 @@
 
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 
+use super::in_vain;
 use super::once;
 use super::operation::{may_be_operation, observable};
 use super::same::root;
@@ -251,7 +252,11 @@ fn pair(
     }
     let handled = handles(file, calls[0], calls[1])
         || once::answers_failure(file, calls[0], calls[1]).is_some();
-    if !(handled || kept(file, calls[0]) && kept(file, calls[1])) {
+    let (first, second) = (kept(file, calls[0]), kept(file, calls[1]));
+    if !(handled || first && (second || in_vain::asked_before(file, calls[0], calls[1]))) {
+        return None;
+    }
+    if in_vain::raises_anyway(file, calls[0], calls[1]) {
         return None;
     }
     Some(Candidate {

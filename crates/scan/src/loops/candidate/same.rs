@@ -13,6 +13,10 @@ const PLACES: &[&str] = &[
     "node", "cursor", "begin", "port",
 ];
 
+/// Words of what was tried in vain, and is left out the next time.
+const LEFT_OUT: &[&str] =
+    &["exclude", "excluded", "excludes", "excluding", "except", "tried", "failed", "avoid", "skip"];
+
 /// Names of flags that say that it is the second time.
 fn counts(name: &str) -> bool {
     words::about_retry(name)
@@ -66,6 +70,10 @@ fn carried(file: &File<'_, '_>, id: Id, function: Id, depth: u32) -> bool {
     if depth > 8 {
         return false;
     }
+    // `exclude + instance`: another one is asked for the same.
+    if depth == 0 && root_of_sum(file, id).is_some_and(|name| leaves_out(file, name, function)) {
+        return true;
+    }
     let inner = |id: Id| carried(file, id, function, depth + 1);
     match tree.kind(id) {
         Kind::Name(name) => {
@@ -102,6 +110,36 @@ fn carried(file: &File<'_, '_>, id: Id, function: Id, depth: u32) -> bool {
             counts(last) || copies && args.iter().all(|arg| inner(arg.value))
         }
         _ => false,
+    }
+}
+
+/// Whether a parameter holds what was tried in vain, and is left out the next time.
+fn leaves_out(file: &File<'_, '_>, name: &str, function: Id) -> bool {
+    let Kind::Function { params, .. } = file.tree.kind(function) else { return false };
+    words::any(name, LEFT_OUT) && params.iter().any(|param| param.name == name)
+}
+
+/// The name that something is added to: `all + one`, `all.concat(one)`, `append(all, one)`,
+/// `[...all, one]`, `all | {one}`.
+fn root_of_sum<'s>(file: &File<'_, 's>, id: Id) -> Option<&'s str> {
+    let tree = file.tree;
+    match tree.kind(id) {
+        Kind::Binary { op: Op::Add | Op::Other, left, .. } => root(file, *left),
+        Kind::Call { callee, args, .. } => match tree.kind(*callee) {
+            Kind::Name("append") => root(file, args.first()?.value),
+            Kind::Field { of, name } => {
+                let adds = ["concat", "plus", "add", "append", "union", "Append", "Concat"];
+                adds.contains(name).then(|| root(file, *of)).flatten()
+            }
+            _ => None,
+        },
+        Kind::List(all) => all.iter().find_map(|one| match tree.kind(*one) {
+            Kind::Name(name) => Some(*name),
+            Kind::Unary { of, .. } => root(file, *of),
+            Kind::Other(all) => all.first().and_then(|one| root(file, *one)),
+            _ => None,
+        }),
+        _ => None,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Channels of Go: what one function puts into them another takes out, and what was put in is an
 //! answer of the operation if it says so.
 
-use super::super::value::Value;
-use super::{Exit, Flow, Machine};
+use super::super::candidate::told_through;
+use super::super::value::{Part, Value};
+use super::{Exit, Flow, Machine, seen};
 use crate::language::Language;
 use crate::tree::{Id, Kind, Op};
 
@@ -40,6 +41,34 @@ impl<'s> Machine<'_, '_, 's> {
             Kind::Unary { op: Op::Other, of } => self.heap.contains_key(&*self.channel(*of)),
             _ => false,
         })
+    }
+
+    /// That an arm of a `select` takes out an error is all that is asked about it.
+    pub(super) fn notice_an_error(&mut self, pattern: Id) {
+        let tree = self.tree;
+        let failed = tree.walk_here(pattern).any(|at| match tree.kind(at) {
+            Kind::Unary { op: Op::Other, of } => {
+                self.heap.get(&*self.channel(*of)) == Some(&Value::Outcome(Part::Error, true))
+            }
+            _ => false,
+        });
+        if failed {
+            self.notice(seen::ERROR);
+        }
+    }
+
+    /// What the operation puts into the channels that it was given: an error or an answer.
+    pub(super) fn tell_channels(&mut self, call: Id) {
+        let failed = self.failing();
+        for (name, errors) in told_through(self.file, call) {
+            let key = format!("<-{name}");
+            if errors == failed {
+                let part = if failed { Part::Error } else { Part::Whole };
+                self.heap.insert(key.into(), Value::Outcome(part, failed));
+            } else {
+                self.heap.remove(&*key);
+            }
+        }
     }
 
     fn channel(&self, of: Id) -> String {

@@ -55,8 +55,8 @@ impl<'s> Machine<'_, '_, 's> {
                         self.eval(right)
                     }
                     Value::Null | Value::Bool(false) => self.eval(right),
-                    // `load() ?? throw new …`: it is there.
-                    Value::Unknown if matches!(self.tree.kind(right), Kind::Throw(_)) => Ok(a),
+                    // `load() ?? throw new …`, `choose() ?: return`: it is there.
+                    Value::Unknown if leaves(self.tree.kind(right)) => Ok(a),
                     Value::Unknown => {
                         // `options.retries || 3`: usually the default.
                         let default = self.eval(right)?;
@@ -223,4 +223,9 @@ pub(super) fn power(x: Num, y: Num) -> Num {
 
 fn whole(value: f64) -> i64 {
     value.clamp(-9e15, 9e15) as i64
+}
+
+/// Whether what stands for a missing value is no value, but leaves.
+fn leaves(kind: &Kind<'_>) -> bool {
+    matches!(kind, Kind::Throw(_) | Kind::Return(_) | Kind::Break { .. } | Kind::Continue(_))
 }

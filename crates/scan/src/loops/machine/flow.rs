@@ -568,6 +568,7 @@ impl<'s> Machine<'_, '_, 's> {
             }
         }
         let Some((_, at, timer)) = best else { return Ok(Value::Null) };
+        arms[at].patterns.iter().for_each(|pattern| self.notice_an_error(*pattern));
         if let Some(num) = timer {
             self.wait(id, num);
         }

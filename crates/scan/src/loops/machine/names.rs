@@ -251,6 +251,13 @@ impl<'s> Machine<'_, '_, 's> {
             Kind::Await(of) => return self.as_number(*of, value),
             _ => return None,
         };
+        if let Kind::Field { name, .. } = tree.kind(id)
+            && super::counter::is_counted_up(self.file, self.plan, id, name)
+        {
+            let nought = Value::number(0.0);
+            self.set(id, nought.clone()).ok()?;
+            return nought.num();
+        }
         let found = self.symbol(named, None);
         // A name keeps its witness, so that counting it down leads somewhere.
         if let Kind::Name(name) = tree.kind(id) {

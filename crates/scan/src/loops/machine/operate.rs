@@ -53,6 +53,7 @@ impl<'s> Machine<'_, '_, 's> {
         for name in changed_by(self.file, id) {
             self.assign_name(name, Value::Outcome(Part::Whole, self.failing()));
         }
+        self.tell_channels(id);
         match self.plan.fate {
             Fate::Throws => Err(Exit::Throw),
             Fate::Bad | Fate::Said => Ok(Value::Outcome(Part::Whole, true)),

@@ -10,7 +10,19 @@ pub(crate) fn speaks_of_again(text: &str) -> bool {
         })
     };
     about_retry(text)
-        || has(text, &["once more", "one more time", "second try", "re-send", "resend", "resubmit"])
+        || has(
+            text,
+            &[
+                "once more",
+                "one more time",
+                "second try",
+                "more try",
+                "another try",
+                "re-send",
+                "resend",
+                "resubmit",
+            ],
+        )
         || again(&text.to_ascii_lowercase())
 }
 

@@ -1,0 +1,75 @@
+//! Of the same call twice: whether the second one is made because of what the first one said, and
+//! whether it changes how it ends.
+
+use crate::loops::file::File;
+use crate::tree::{Id, Kind, Op};
+
+/// Whether a call that nothing is kept of is made because of what another one gave:
+/// `done = copy(a, false); if (!done) copy(a, true);`.
+pub(super) fn asked_before(file: &File<'_, '_>, first: Id, second: Id) -> bool {
+    let tree = file.tree;
+    let mut inner = first;
+    let name = tree.ancestors(first).find_map(|up| {
+        let target = match tree.kind(up) {
+            Kind::Let { target, value: Some(value), .. } if *value == inner => Some(*target),
+            Kind::Assign { op: None, target, value } if *value == inner => Some(*target),
+            _ => None,
+        };
+        inner = up;
+        target
+    });
+    let Some(name) = name.and_then(|target| tree.last_name(target)) else { return false };
+    let own = |id: Id| matches!(tree.kind(id), Kind::Name(known) if *known == name);
+    let mut inner = second;
+    for up in tree.ancestors(second) {
+        match tree.kind(up) {
+            Kind::If { test, then, .. } => {
+                let failed = match tree.kind(*test) {
+                    Kind::Unary { op: Op::Not, of } => own(*of),
+                    Kind::Binary { op: Op::Equal, left, right } => {
+                        let none = matches!(tree.kind(*right), Kind::Bool(false) | Kind::Null);
+                        own(*left) && none
+                    }
+                    _ => false,
+                };
+                return failed && *then == inner;
+            }
+            Kind::Block(_) | Kind::Await(_) => {}
+            _ => return false,
+        }
+        inner = up;
+    }
+    false
+}
+
+/// Whether the handler in which the second call stands raises in any case afterwards: then it cleans
+/// up, and does not try again.
+pub(super) fn raises_anyway(file: &File<'_, '_>, first: Id, second: Id) -> bool {
+    let tree = file.tree;
+    let mut inner = second;
+    for up in tree.ancestors(second) {
+        match tree.kind(up) {
+            Kind::Try { body, handlers, .. }
+                if handlers.iter().any(|handler| handler.body == inner)
+                    && file.within(first, *body) =>
+            {
+                let Kind::Block(all) = tree.kind(inner) else { return false };
+                let Some((last, before)) = all.split_last() else { return false };
+                let leaves = before.iter().flat_map(|one| tree.walk_here(*one)).any(|at| {
+                    let way = matches!(
+                        tree.kind(at),
+                        Kind::Return(_) | Kind::Break { .. } | Kind::Continue(_) | Kind::Again
+                    );
+                    way || matches!(tree.kind(at), Kind::Goto(_))
+                });
+                return matches!(tree.kind(*last), Kind::Throw(_))
+                    && !file.within(second, *last)
+                    && !leaves;
+            }
+            Kind::Function { .. } => return false,
+            _ => {}
+        }
+        inner = up;
+    }
+    false
+}
