@@ -191,11 +191,15 @@ pub fn worth(language: Language, text: &str) -> bool {
 fn speaks(text: &str) -> bool {
     words().find_iter(text).any(|found| {
         let after = &text[found.end()..];
-        // What only a comment speaks of is told by its form, if it is one.
+        let near = || {
+            let start = floor(text, found.start().saturating_sub(NEAR));
+            &text[start..floor(text, found.end() + NEAR)]
+        };
+        // What only a comment speaks of is told by its form, if it is one and does not wait.
         let line = text[..found.start()].rsplit('\n').next().unwrap_or_default().trim_start();
         let comment = line.starts_with(['*', '#']) && !line.starts_with("#[");
         if comment || line.starts_with("//") || line.starts_with("/*") {
-            return false;
+            return waits().is_match(near());
         }
         match &text[found.range()] {
             "retr" | "Retr" => !after.starts_with("iev"),
@@ -204,8 +208,7 @@ fn speaks(text: &str) -> bool {
                 TRIES.contains(&crate::loops::word_before(text, found.start()).as_str())
             }
             wait if WAITS.contains(&wait) => {
-                let near = floor(text, found.start().saturating_sub(NEAR));
-                let near = &text[near..floor(text, found.end() + NEAR)];
+                let near = near();
                 failed().is_match(near) || heads().is_match(near)
             }
             _ => true,
@@ -234,6 +237,11 @@ fn automaton(words: BTreeSet<&str>) -> AhoCorasick {
     let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(words);
     // Words of a table cannot be too many; if they were, everything would be parsed.
     built.unwrap_or_else(|_| AhoCorasick::new([""]).unwrap_or_else(|_| unreachable!()))
+}
+
+fn waits() -> &'static AhoCorasick {
+    static FOUND: OnceLock<AhoCorasick> = OnceLock::new();
+    FOUND.get_or_init(|| automaton(WAITS.iter().copied().collect()))
 }
 
 fn heads() -> &'static AhoCorasick {

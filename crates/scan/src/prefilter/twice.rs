@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_same_call_in_an_arm() {
-        let sharp = "try\n{\n  a.Load(url);\n}\ncatch (E e)\n{\n  a.Load(url);\n}\n";
+        let sharp = "try\n{\n  client.Fetch(url);\n}\ncatch (E e)\n{\n  client.Fetch(url);\n}\n";
         assert!(twice(Language::CSharp, sharp), "a brace on a line of its own");
         let rust = |text: &str| twice(Language::Rust, text);
         let arms = |call: &str| {
