@@ -1,6 +1,8 @@
 //! Objects of options that their keys alone give away: `{ attempts: 3, backoff: { … } }`, which a
 //! method returns, a wrapper is given, or another file hands to the library.
 
+use foldhash::HashSet;
+
 use super::catalogue::Entry;
 use super::given::Given;
 use super::{Context, Form, Match, names};
@@ -24,15 +26,18 @@ pub(super) fn matches<'e>(
     if wanted.is_empty() {
         return Vec::new();
     }
+    // Calls may stand in each other: each is walked once.
+    let told: HashSet<Id> = calls.iter().map(|call| call.id).collect();
+    let outer = calls.iter().filter(|call| !tree.ancestors(call.id).any(|up| told.contains(&up)));
+    let names: HashSet<&str> =
+        outer.flat_map(|call| tree.walk(call.id)).filter_map(|at| tree.last_name(at)).collect();
     let mut all: Vec<Match<'e>> = Vec::new();
     for id in tree.ids() {
         let Kind::Record { ty: None, entries } = tree.kind(id) else { continue };
         let fits = wanted.iter().find(|(_, shape)| shape.keys.iter().all(|key| has(entries, key)));
         let Some((entry, shape)) = fits else { continue };
-        let told = calls
-            .iter()
-            .any(|call| tree.ancestors(id).any(|up| up == call.id) || is_named(tree, id, call.id));
-        if !told {
+        let named = name_of(tree, id).is_some_and(|name| names.contains(name));
+        if !named && !tree.ancestors(id).any(|up| told.contains(&up)) {
             let given = Given::of_assignment(context.values, id);
             all.push(Match { entry, shape, form: Form::Keys, id, given });
         }
@@ -44,11 +49,10 @@ fn has(entries: &[Pair<'_>], key: &str) -> bool {
     entries.iter().any(|entry| entry.key.as_deref() == Some(key))
 }
 
-/// Whether an object has a name that stands in a call.
-fn is_named(tree: &Tree<'_>, object: Id, call: Id) -> bool {
-    let name = tree.parent(object).and_then(|up| match tree.kind(up) {
+/// The name that an object is given where it stands.
+fn name_of<'s>(tree: &Tree<'s>, object: Id) -> Option<&'s str> {
+    match tree.kind(tree.parent(object)?) {
         Kind::Let { target, .. } | Kind::Assign { target, .. } => tree.last_name(*target),
         _ => None,
-    });
-    name.is_some_and(|name| tree.walk(call).any(|at| tree.last_name(at) == Some(name)))
+    }
 }
