@@ -412,9 +412,11 @@ fn kind_of(
         return (endless && strong && waits && stream && context.shape == Shape::Endless)
             .then_some(PolicyKind::Reconnect);
     }
-    let interrupted = words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"])
-            // It is not ready, and will be.
-            || words::has(&context.text, &["errorkind::wouldblock", "eagain", "ewouldblock"]);
+    // It is not ready, and will be; one that is asked a number of times is tried again.
+    const NOT_READY: &[&str] = &["errorkind::wouldblock", "eagain", "ewouldblock"];
+    let interrupted =
+        words::has(&context.text, &["eintr", "interrupted =>", "errorkind::interrupted"])
+            || endless && words::has(&context.text, NOT_READY);
     if interrupted && !waits {
         return None;
     }

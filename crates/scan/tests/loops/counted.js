@@ -16,3 +16,19 @@ async function itsCodeIsNothing(command) {
     tries -= 1;
   }
 }
+
+// expect not-ready-a-few-times: retry attempts=11 delay=none
+function readAtOnce(fd, buffer) {
+  let tries = 0;
+  while (true) {
+    try {
+      return fs.readSync(fd, buffer);
+    } catch (e) {
+      if (e.code === 'EAGAIN' && tries < 10) {
+        tries++;
+        continue;
+      }
+      throw e;
+    }
+  }
+}
