@@ -83,6 +83,9 @@ const WAITS: &[&str] = &[
     ".Queued",
 ];
 
+/// A wait of [`WAITS`] is no longer, in bytes.
+const LONGEST_WAIT: usize = 32;
+
 /// How far a failure or the head of a loop stands from a wait that belongs to it, in bytes.
 const NEAR: usize = 2000;
 
@@ -189,17 +192,19 @@ pub fn worth(language: Language, text: &str) -> bool {
 /// Whether a word of retries is in a text, and not only in a longer one: `retrieve`, `entries`; or
 /// a wait near a failure or a loop.
 fn speaks(text: &str) -> bool {
+    // Up to here nothing waits: what is near to two comments is looked at once.
+    let mut silent = 0_usize;
     words().find_iter(text).any(|found| {
         let after = &text[found.end()..];
-        let near = || {
-            let start = floor(text, found.start().saturating_sub(NEAR));
-            &text[start..floor(text, found.end() + NEAR)]
-        };
+        let (from, to) = (found.start().saturating_sub(NEAR), found.end() + NEAR);
+        let (from, to) = (floor(text, from), floor(text, to));
         // What only a comment speaks of is told by its form, if it is one and does not wait.
         let line = text[..found.start()].rsplit('\n').next().unwrap_or_default().trim_start();
         let comment = line.starts_with(['*', '#']) && !line.starts_with("#[");
         if comment || line.starts_with("//") || line.starts_with("/*") {
-            return waits().is_match(near());
+            let rest = floor(text, silent.saturating_sub(LONGEST_WAIT));
+            silent = to;
+            return waits().is_match(&text[from.max(rest)..to]);
         }
         match &text[found.range()] {
             "retr" | "Retr" => !after.starts_with("iev"),
@@ -208,7 +213,7 @@ fn speaks(text: &str) -> bool {
                 TRIES.contains(&crate::loops::word_before(text, found.start()).as_str())
             }
             wait if WAITS.contains(&wait) => {
-                let near = near();
+                let near = &text[from..to];
                 failed().is_match(near) || heads().is_match(near)
             }
             _ => true,
@@ -290,6 +295,23 @@ fn loops(language: Language, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_are_as_long_as_is_said() {
+        assert!(WAITS.iter().all(|wait| wait.len() <= LONGEST_WAIT));
+    }
+
+    #[test]
+    fn a_comment_counts_beside_a_wait() {
+        let far = "// nothing else\n".repeat(2 * NEAR / 15);
+        let many = "// retry it\n".repeat(500);
+        for wait in ["later(load);\n", "sleep(5);\n"] {
+            let text = format!("{many}{far}{wait}{far}{many}");
+            assert!(!speaks(&text), "too far away: {wait}");
+            let text = format!("{many}{far}{many}{wait}{far}");
+            assert_eq!(speaks(&text), wait.starts_with("sleep"), "{wait}");
+        }
+    }
 
     #[test]
     fn declarations_do_nothing() {
