@@ -45,7 +45,8 @@ fn main() {
         let Ok(text) = timed(&mut stages.read, || read(&file.file, &limits)) else { continue };
         let count = text.bytes().filter(|byte| *byte == b'\n').count();
         (files, lines) = (files + 1, lines + count);
-        if !timed(&mut stages.prefilter, || prefilter::worth(file.language, &text)) {
+        let worth = || prefilter::runs(&file.path) && prefilter::worth(file.language, &text);
+        if !timed(&mut stages.prefilter, worth) {
             continue;
         }
         (parsed_files, parsed) = (parsed_files + 1, parsed + count);

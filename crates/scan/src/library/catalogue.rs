@@ -272,6 +272,7 @@ pub(super) struct Sample {
 /// A file of the catalogue.
 pub(super) struct Ecosystem {
     /// Its name.
+    #[cfg_attr(not(test), allow(dead_code, reason = "for tests, which name the file"))]
     pub(super) name: &'static str,
     text: &'static str,
     /// The languages it is for.

@@ -62,9 +62,9 @@ impl Seek {
     pub(crate) fn of(language: Language) -> Option<&'static Self> {
         static ALL: [OnceLock<Option<Seek>>; ECOSYSTEMS.len()] =
             [const { OnceLock::new() }; ECOSYSTEMS.len()];
-        let name = Ecosystem::of(language)?.name;
-        let at = ECOSYSTEMS.iter().position(|ecosystem| ecosystem.name == name)?;
-        ALL.get(at)?.get_or_init(|| Self::new(&ECOSYSTEMS[at])).as_ref()
+        let mut all = ECOSYSTEMS.iter().zip(&ALL);
+        let (ecosystem, known) = all.find(|(all, _)| all.languages.contains(&language))?;
+        known.get_or_init(|| Self::new(ecosystem)).as_ref()
     }
 
     fn new(ecosystem: &'static Ecosystem) -> Option<Self> {
@@ -125,8 +125,12 @@ fn needs(
 ) -> Needs {
     let mut needs = Needs::default();
     for shape in &entry.shapes {
-        if shape.free && !shape.keys.is_empty() {
-            needs.keys.push(shape.keys.iter().map(|key| number(key, false)).collect());
+        match &shape.keys[..] {
+            [] => {}
+            keys if shape.free => {
+                needs.keys.push(keys.iter().map(|key| number(key, false)).collect());
+            }
+            [first, ..] => needs.names.push(number(first, false)),
         }
         // One that is told by its place needs no word.
         let options: Option<Vec<&str>> = shape.needs.iter().map(|path| option(path)).collect();

@@ -3,7 +3,7 @@
 
 use super::file::File;
 use super::words::{self, Sleep};
-use crate::tree::{Id, Kind};
+use crate::tree::{Arg, Id};
 
 /// What the words of a call say.
 pub(super) struct Called<'s> {
@@ -24,21 +24,10 @@ pub(super) struct Called<'s> {
 }
 
 impl<'s> Called<'s> {
-    pub(super) fn of(file: &File<'_, 's>, call: Id) -> Self {
+    pub(super) fn of(file: &File<'_, 's>, call: Id, callee: Id, args: &[Arg<'s>]) -> Self {
         let tree = file.tree;
-        let Kind::Call { callee, args, .. } = tree.kind(call) else {
-            return Self {
-                path: vec!["", ""],
-                lower: String::new(),
-                schedules: false,
-                timer: false,
-                sleep: None,
-                waits: false,
-                own: None,
-            };
-        };
-        let last = tree.last_name(*callee).unwrap_or_default();
-        let path = tree.path(*callee).unwrap_or_else(|| vec!["", last]);
+        let last = tree.last_name(callee).unwrap_or_default();
+        let path = tree.path(callee).unwrap_or_else(|| vec!["", last]);
         // `socket.setTimeout(ms)` sets a limit.
         let limit = last == "setTimeout"
             && path.len() > 1
@@ -49,7 +38,7 @@ impl<'s> Called<'s> {
             timer: words::timer(&path),
             sleep: words::sleep(file.language, &path, last),
             waits: words::waits_by_its_arguments(&path, args.iter().map(|arg| arg.name)),
-            own: file.callee(call).filter(|_| !tree.is_parameter(*callee)),
+            own: file.callee(call).filter(|_| !tree.is_parameter(callee)),
             path,
         }
     }

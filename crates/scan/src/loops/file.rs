@@ -126,11 +126,11 @@ impl<'t, 's> File<'t, 's> {
     }
 
     /// What the words of a call say.
-    pub(super) fn called(&self, call: Id) -> Rc<Called<'s>> {
+    pub(super) fn called(&self, call: Id, callee: Id, args: &[Arg<'s>]) -> Rc<Called<'s>> {
         if let Some(known) = self.called.borrow().get(&call) {
             return Rc::clone(known);
         }
-        let called = Rc::new(Called::of(self, call));
+        let called = Rc::new(Called::of(self, call, callee, args));
         self.called.borrow_mut().insert(call, Rc::clone(&called));
         called
     }

@@ -290,25 +290,37 @@ fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
             put_back(file, within)
                 .or_else(|| later::done_again(file, within, &counter.kept, failed))
         };
-        let allowed_if = match (back(*then, failed), otherwise.and_then(|it| back(it, failed))) {
-            (Some(back), _) => (true, back),
-            (None, Some(back)) => (false, back),
-            // `if count > 5 { return }`, and after it.
-            (None, None) => {
-                let all = match tree.parent(at).map(|up| tree.kind(up)) {
-                    Some(Kind::Block(all)) if leaves(file, *then) => all,
-                    _ => return None,
-                };
-                let rest = all.iter().skip_while(|id| **id != at).skip(1);
-                let told = restart::after_a_failure(file, at, counter.function);
-                (false, rest.filter_map(|id| back(*id, told)).next()?)
-            }
+        let after = |rest: &[Id]| {
+            let told = restart::after_a_failure(file, at, counter.function);
+            rest.iter().find_map(|id| back(*id, told))
         };
+        let here = |within: Id| back(within, failed);
+        let allowed_if = way_on(file, at, (*then, *otherwise), here, after)?;
         let first = tree.span(counter.at).start < tree.span(*test).start
             || matches!(tree.kind(counter.at), Kind::Step { before: true, .. });
         let attempts = counted(file, limit, op, (allowed_if.0, first))?;
         Some(finding(file, counter, at, attempts, &allowed_if.1))
     })
+}
+
+/// Where a question about a count leads on, and whether it does so if the answer is yes: in one of
+/// its branches, or after it where it leaves: `if count > 5 { return }`.
+fn way_on<T>(
+    file: &File<'_, '_>,
+    question: Id,
+    (then, otherwise): (Id, Option<Id>),
+    here: impl Fn(Id) -> Option<T>,
+    after: impl Fn(&[Id]) -> Option<T>,
+) -> Option<(bool, T)> {
+    if let Some(found) = here(then) {
+        return Some((true, found));
+    }
+    if let Some(found) = otherwise.and_then(here) {
+        return Some((false, found));
+    }
+    let Kind::Block(all) = file.tree.kind(file.tree.parent(question)?) else { return None };
+    let at = all.iter().position(|id| *id == question).filter(|_| leaves(file, then))?;
+    after(&all[at + 1..]).map(|found| (false, found))
 }
 
 /// A count in a variable that is put back together with what was counted: `tries += 1`, and below

@@ -154,10 +154,11 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
             let again = own
                 || call.len() >= SHORTEST
                     && last.iter().any(|one| {
+                        let handled = handlers.handle(one);
                         one.call == call
                             && one.more == more
-                            && (one.kept && kept || handlers.handle(one))
-                            && answers(text, one.line, whole, handlers.handle(one))
+                            && (one.kept && kept || handled)
+                            && answers(text, one.line, whole, handled)
                     });
             if again
                 && loops::may_be_repeated(language, name_of(call), || {

@@ -114,9 +114,7 @@ pub(super) fn goes_round(file: &File<'_, '_>, call: Id, subject: Id) -> bool {
 
 /// Whether a call waits, in one of a `select` too.
 fn waits(file: &File<'_, '_>, at: Id) -> bool {
-    let Kind::Call { callee, .. } = file.tree.kind(at) else { return false };
-    let last = file.tree.last_name(*callee).unwrap_or_default();
-    let path = file.tree.path(*callee).unwrap_or_else(|| vec!["", last]);
-    words::sleep(file.language, &path, last).is_some()
-        || matches!(path[..], ["time", "After"] | ["time", "NewTimer"])
+    let Kind::Call { callee, args, .. } = file.tree.kind(at) else { return false };
+    let called = file.called(at, *callee, args);
+    called.sleep.is_some() || matches!(called.path[..], ["time", "After"] | ["time", "NewTimer"])
 }

@@ -1,6 +1,7 @@
 //! Of the same call twice: whether the second one is made because of what the first one said, and
 //! whether it changes how it ends.
 
+use super::repeat::handler_of;
 use crate::loops::file::File;
 use crate::tree::{Id, Kind, Op};
 
@@ -46,30 +47,14 @@ pub(super) fn asked_before(file: &File<'_, '_>, first: Id, second: Id) -> bool {
 /// up, and does not try again.
 pub(super) fn raises_anyway(file: &File<'_, '_>, first: Id, second: Id) -> bool {
     let tree = file.tree;
-    let mut inner = second;
-    for up in tree.ancestors(second) {
-        match tree.kind(up) {
-            Kind::Try { body, handlers, .. }
-                if handlers.iter().any(|handler| handler.body == inner)
-                    && file.within(first, *body) =>
-            {
-                let Kind::Block(all) = tree.kind(inner) else { return false };
-                let Some((last, before)) = all.split_last() else { return false };
-                let leaves = before.iter().flat_map(|one| tree.walk_here(*one)).any(|at| {
-                    let way = matches!(
-                        tree.kind(at),
-                        Kind::Return(_) | Kind::Break { .. } | Kind::Continue(_) | Kind::Again
-                    );
-                    way || matches!(tree.kind(at), Kind::Goto(_))
-                });
-                return matches!(tree.kind(*last), Kind::Throw(_))
-                    && !file.within(second, *last)
-                    && !leaves;
-            }
-            Kind::Function { .. } => return false,
-            _ => {}
-        }
-        inner = up;
-    }
-    false
+    let Some(handler) = handler_of(file, first, second) else { return false };
+    let Kind::Block(all) = tree.kind(handler) else { return false };
+    let Some((last, before)) = all.split_last() else { return false };
+    let leaves = before.iter().flat_map(|one| tree.walk_here(*one)).any(|at| {
+        matches!(
+            tree.kind(at),
+            Kind::Return(_) | Kind::Break { .. } | Kind::Continue(_) | Kind::Again | Kind::Goto(_)
+        )
+    });
+    matches!(tree.kind(*last), Kind::Throw(_)) && !file.within(second, *last) && !leaves
 }

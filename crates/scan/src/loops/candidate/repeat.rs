@@ -269,22 +269,27 @@ fn pair(
     })
 }
 
-/// Whether a call stands in a handler of the `try` that the other one stands in.
-fn handles(file: &File<'_, '_>, first: Id, second: Id) -> bool {
+/// The handler that a call stands in, of the `try` that the other one stands in.
+pub(super) fn handler_of(file: &File<'_, '_>, first: Id, second: Id) -> Option<Id> {
     let mut inner = second;
     for up in file.tree.ancestors(second) {
         match file.tree.kind(up) {
             Kind::Try { body, handlers, .. }
                 if handlers.iter().any(|h| h.body == inner) && file.within(first, *body) =>
             {
-                return true;
+                return Some(inner);
             }
-            Kind::Function { .. } => return false,
+            Kind::Function { .. } => return None,
             _ => {}
         }
         inner = up;
     }
-    false
+    None
+}
+
+/// Whether a call stands in a handler of the `try` that the other one stands in.
+fn handles(file: &File<'_, '_>, first: Id, second: Id) -> bool {
+    handler_of(file, first, second).is_some()
 }
 
 /// The text between the first call and the last.

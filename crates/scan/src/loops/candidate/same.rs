@@ -216,7 +216,7 @@ fn rewritten(file: &File<'_, '_>, args: &[Arg<'_>], function: Id) -> bool {
 }
 
 /// The name that a path begins with.
-pub(super) fn root<'s>(file: &File<'_, 's>, id: Id) -> Option<&'s str> {
+pub(in crate::loops) fn root<'s>(file: &File<'_, 's>, id: Id) -> Option<&'s str> {
     let mut at = id;
     loop {
         match file.tree.kind(at) {

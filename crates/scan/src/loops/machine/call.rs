@@ -35,7 +35,7 @@ impl<'s> Machine<'_, '_, 's> {
         {
             return Ok(result);
         }
-        let called = self.file.called(id);
+        let called = self.file.called(id, *callee, args);
         if *new && last == "Promise" {
             return self.promise(args);
         }

@@ -73,10 +73,8 @@ impl<'s> Machine<'_, '_, 's> {
                 Kind::Assign { value, .. } => return *value == inner,
                 Kind::Binary { .. } => return true,
                 Kind::Call { callee, args, .. } => {
-                    let path = tree.path(*callee).unwrap_or_default();
-                    let last = tree.last_name(*callee).unwrap_or_default();
-                    let sleeps = words::sleep(self.file.language, &path, last).is_some()
-                        || words::timer(&path);
+                    let called = self.file.called(up, *callee, args);
+                    let sleeps = called.sleep.is_some() || called.timer;
                     return sleeps && args.iter().any(|arg| arg.value == inner);
                 }
                 Kind::If { .. } | Kind::Match { .. } | Kind::Propagate(_) => {}

@@ -2,8 +2,9 @@
 //! to who asked: `again = job.copy(); again.meta["tries"] = tries; return again`. Whoever takes it
 //! does it again.
 
-use super::{Back, Counter, counted, finding, leaves, limit};
+use super::{Back, Counter, counted, finding, limit, way_on};
 use crate::loops::Finding;
+use crate::loops::candidate::root;
 use crate::loops::file::File;
 use crate::loops::words;
 use crate::tree::{Id, Kind};
@@ -19,21 +20,12 @@ pub(super) fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
         let Kind::If { test, then, otherwise } = tree.kind(at) else { return None };
         let (bound, op) = limit(file, *test, &counter.path)?;
         let copy = |within: Id| given_back(file, within, counter);
-        let (allowed, back) = match (copy(*then), otherwise.and_then(copy)) {
-            (Some(back), _) => (true, back),
-            (None, Some(back)) => (false, back),
-            (None, None) => {
-                let all = match tree.parent(at).map(|up| tree.kind(up)) {
-                    Some(Kind::Block(all)) if leaves(file, *then) => all,
-                    _ => return None,
-                };
-                let rest = all.iter().skip_while(|id| **id != at).skip(1);
-                // The count may have been put into the copy one statement, and given back in another.
-                let block = tree.parent(at)?;
-                let back = rest.filter(|id| matches!(tree.kind(**id), Kind::Return(_)));
-                (false, back.filter_map(|id| returned(file, *id, block, counter)).next()?)
-            }
+        // The count may be put into the copy in one statement, and given back in another.
+        let after = |rest: &[Id]| {
+            let block = tree.parent(at)?;
+            rest.iter().find_map(|id| returned(file, *id, block, counter))
         };
+        let (allowed, back) = way_on(file, at, (*then, *otherwise), copy, after)?;
         let first = tree.span(counter.at).start < tree.span(*test).start;
         let attempts = counted(file, bound, op, (allowed, first))?;
         Some(finding(file, counter, at, attempts, &back))
@@ -42,9 +34,7 @@ pub(super) fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
 
 fn given_back(file: &File<'_, '_>, within: Id, counter: &Counter) -> Option<Back> {
     let tree = file.tree;
-    tree.walk_here(within)
-        .filter(|at| matches!(tree.kind(*at), Kind::Return(_)))
-        .find_map(|at| returned(file, at, within, counter))
+    tree.walk_here(within).find_map(|at| returned(file, at, within, counter))
 }
 
 /// Whether a `return` gives something back that was given the count.
@@ -78,13 +68,4 @@ fn returned(file: &File<'_, '_>, at: Id, within: Id, counter: &Counter) -> Optio
         _ => false,
     };
     copy.then_some(Back { at, due: None, at_once: true })
-}
-
-/// The name that a path begins with.
-fn root<'s>(file: &File<'_, 's>, id: Id) -> Option<&'s str> {
-    match file.tree.kind(id) {
-        Kind::Name(name) => Some(name),
-        Kind::Field { of, .. } | Kind::Index { of, .. } => root(file, *of),
-        _ => None,
-    }
 }

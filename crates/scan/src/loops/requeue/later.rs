@@ -66,7 +66,8 @@ pub(super) fn done_again(
         }
         let path = tree.path(*callee).unwrap_or_default();
         let sends = words::leaves_the_process(&path) || words::speaks_of_again(last);
-        (failed && given(at) && sends && acts(file, *callee)).then_some(Back { at, due: None, at_once: true })
+        let again = failed && given(at) && sends && acts(file, *callee);
+        again.then_some(Back { at, due: None, at_once: true })
     })
 }
 
