@@ -40,7 +40,7 @@ fn through(language: Language, text: &str) {
     project.add("src/b", Constants::of(&tree));
     let lines = u32::try_from(text.lines().count()).expect("few lines") + 1;
     for known in [Known::default(), Known { project: Some(&project), ..Known::default() }] {
-        let (found, _) = policies(&tree, &source, known);
+        let found = policies(&tree, &source, known).all;
         for policy in &found {
             assert!(policy.line >= 1 && policy.line <= policy.end_line, "{policy:?}");
             assert!(policy.end_line <= lines, "{policy:?} of {lines} lines");

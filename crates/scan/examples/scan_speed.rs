@@ -58,7 +58,7 @@ fn main() {
             text: &text,
             scope: Scope::Production,
         };
-        let (all, _) = timed(&mut stages.policies, || policies(&tree, &source, Known::default()));
+        let all = timed(&mut stages.policies, || policies(&tree, &source, Known::default())).all;
         timed(&mut stages.constants, || Constants::of(&tree));
         let context = Context { tree: &tree, source: &source, policies: &all };
         found += timed(&mut stages.rules, || rules::of_file(&context)).len() + all.len();

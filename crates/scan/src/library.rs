@@ -13,6 +13,9 @@ mod schedule;
 mod seek;
 pub(crate) mod unknown;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as MapEntry;
+
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 
 pub use manifests::Manifests;
@@ -86,26 +89,25 @@ pub fn find(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> Vec<Policy> {
     let mut matches = matches(tree, context, &wanted);
     matches.extend(keys::matches(tree, context, &active, &matches));
     let matched: HashSet<Id> = matches.iter().map(|found| found.id).collect();
-    let mut policies: Vec<(usize, Policy)> = Vec::new();
+    // By their lines, and in their order.
+    let mut policies: BTreeMap<(u32, u32), (usize, Policy)> = BTreeMap::new();
     let judged = matches.iter().filter_map(|found| Some((found, judge(found, context, &matched)?)));
     for (found, policy) in decorated::joined(tree, judged.collect()) {
         let close = names::closeness(found.entry, context.values);
-        let same = policies
-            .iter_mut()
-            .find(|(_, other)| other.line == policy.line && other.end_line == policy.end_line);
-        match same {
+        match policies.entry((policy.line, policy.end_line)) {
             // Two entries for one place: the closer one, or the one that says more.
-            Some((as_close, other)) => {
+            MapEntry::Occupied(mut same) => {
+                let (as_close, other) = same.get_mut();
                 if (*as_close, written(other)) < (close, written(&policy)) {
                     (*as_close, *other) = (close, policy);
                 }
             }
-            None => policies.push((close, policy)),
+            MapEntry::Vacant(place) => {
+                place.insert((close, policy));
+            }
         }
     }
-    let mut policies: Vec<Policy> = policies.into_iter().map(|(_, policy)| policy).collect();
-    policies.sort_by_key(|policy| (policy.line, policy.end_line));
-    policies
+    policies.into_values().map(|(_, policy)| policy).collect()
 }
 
 fn by_last_name<'e>(active: &[&'e Entry]) -> HashMap<&'e str, Vec<Wanted<'e>>> {

@@ -264,7 +264,7 @@ fn said(rule: &Rule, files: &[(&str, &str)]) -> Vec<String> {
         let language = Language::of_extension(extension).expect("a language");
         let tree = lower::tree(language, text).expect("a tree");
         let source = Source { path, language, text, scope: Scope::Production };
-        let (policies, _) = scan::policies(&tree, &source, scan::Known::default());
+        let policies = scan::policies(&tree, &source, scan::Known::default()).all;
         findings.extend(of_file(&Context { tree: &tree, source: &source, policies: &policies }));
         let links = Links::of(&tree, &policies);
         all.files.push(scan::FileFindings {

@@ -416,7 +416,10 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
     part.notes.extend(
         tree.too_deep().then(|| format!("{}: nested too deep, partly left out", found.path)),
     );
-    let (policies, open) = policies(&tree, &source, known);
+    let Policies { all: policies, open, left_out } = policies(&tree, &source, known);
+    part.notes.extend((left_out > 0).then(|| {
+        format!("{}: {left_out} policies after the first {MOST_POLICIES} are left out", found.path)
+    }));
     if let Some(services) = services {
         part.said.clients = clients::find(&tree, found.language, services);
     }
@@ -457,9 +460,23 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
     Ok(part)
 }
 
-/// The policies of one file, by line, and whether other files could say more of them.
+/// More policies than this of one file are left out: each is held against the whole file.
+const MOST_POLICIES: usize = 2_000;
+
+/// What one file has.
+#[derive(Debug)]
+pub struct Policies {
+    /// Its policies, by line.
+    pub all: Vec<Policy>,
+    /// Whether other files could say more of them.
+    pub open: bool,
+    /// How many were left out, because there are too many.
+    pub left_out: usize,
+}
+
+/// The policies of one file.
 #[must_use]
-pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> (Vec<Policy>, bool) {
+pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> Policies {
     let imports = Imports::of(tree);
     let mut values = Values::new(tree, &imports);
     if let Some(project) = known.project {
@@ -495,6 +512,9 @@ pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> (Vec<
             unknown.filter(|one| !all.iter().any(|other| within(one, other))).collect();
         all.extend(alone);
     }
+    all.sort_by_key(|policy| (policy.line, policy.end_line));
+    let left_out = all.len().saturating_sub(MOST_POLICIES);
+    all.truncate(MOST_POLICIES);
     for policy in &mut all {
         policy.delay.forget_absurd();
         library::end_by_deadline(policy, false, 0.0);
@@ -503,8 +523,7 @@ pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> (Vec<
             policy.scope = Scope::Test;
         }
     }
-    all.sort_by_key(|policy| (policy.line, policy.end_line));
-    (all, values.wants_project())
+    Policies { all, open: values.wants_project(), left_out }
 }
 
 /// Whether a loop says again what a library's policy says: the library's iterator is its head.

@@ -15,7 +15,7 @@ use damper_scan::scan::{Known, Source, policies};
 fn lost(language: Language, text: &str) -> Result<usize, String> {
     let Some(tree) = lower::tree(language, text) else { return Ok(0) };
     let source = Source { path: "a", language, text, scope: Scope::Production };
-    let (found, _) = policies(&tree, &source, Known::default());
+    let found = policies(&tree, &source, Known::default()).all;
     let worth = prefilter::worth(language, text);
     if found.is_empty() || worth {
         return Ok(found.len());

@@ -23,7 +23,7 @@ fn through(language: Language, text: &str) {
     project.add("b", Constants::of(&tree));
     let lines = u32::try_from(text.lines().count()).expect("few lines") + 1;
     for project in [None, Some(&project)] {
-        let (found, _) = policies(&tree, &source, Known { project, ..Known::default() });
+        let found = policies(&tree, &source, Known { project, ..Known::default() }).all;
         for policy in &found {
             assert!(policy.line >= 1 && policy.line <= policy.end_line, "{policy:?}");
             assert!(policy.end_line <= lines, "{policy:?} of {lines} lines");
@@ -238,4 +238,23 @@ fn objects_that_hold_themselves() {
         through(Language::JavaScript, text);
         through(Language::TypeScript, text);
     }
+}
+
+/// A file that was made to have a policy on each line.
+#[test]
+fn more_policies_than_anyone_writes() {
+    let text = format!(
+        "from tenacity import retry, stop_after_attempt\n{}",
+        "@retry(stop=stop_after_attempt(3))\ndef f(): pass\n".repeat(2_010)
+    );
+    let tree = lower::tree(Language::Python, &text).unwrap();
+    let source = Source {
+        path: "many.py",
+        language: Language::Python,
+        text: &text,
+        scope: Scope::Production,
+    };
+    let found = policies(&tree, &source, Known::default());
+    assert_eq!((found.all.len(), found.left_out), (2_000, 10));
+    assert_eq!(found.all[1_999].line, 4_000, "the first by line stay");
 }

@@ -68,7 +68,7 @@ fn said(rule: &Rule, example: &Example) -> (Vec<Finding>, usize) {
     let tree = lower::tree(*language, text).expect("a tree");
     assert!(!tree.broken(), "does not parse:\n{text}");
     let source = Source { path: "a", language: *language, text, scope: Scope::Production };
-    let (policies, _) = scan::policies(&tree, &source, Known::default());
+    let policies = scan::policies(&tree, &source, Known::default()).all;
     let mut findings = match rule.check {
         Check::All(_) => of_folder(example),
         _ => rules::of_file(&Context { tree: &tree, source: &source, policies: &policies }),

@@ -5,7 +5,9 @@
 //! condition allows the item is put back, by its state, by a time at which it is due, or by a call
 //! that says so. A counter alone is a statistic.
 
+mod back;
 mod copied;
+mod counter;
 mod failed;
 mod handler;
 mod kept;
@@ -14,95 +16,20 @@ mod raised;
 mod repeated;
 mod restart;
 
+use self::back::{Back, put_back, takes_items};
+use self::counter::{Counter, counters};
 use super::file::File;
 use super::words;
 use super::{Finding, Sites};
-use crate::language::Language;
 use crate::policy::{
     Attempts, By, Call, Confidence, Delay, DelayKind, Jitter, Kind as PolicyKind, Policy, Scope,
     Setting,
 };
 use crate::tree::{Id, Kind, Op};
 
-/// Fields that say when something is due.
-const DUE: &[&str] = &[
-    "nextrun",
-    "nextretry",
-    "retryat",
-    "scheduledat",
-    "runat",
-    "availableat",
-    "nextattempt",
-    "nextattemptat",
-    "nextretryat",
-    "startdate",
-    "dueat",
-    "notbefore",
-    "eta",
-    "scheduledfor",
-    "nextrunat",
-    "visibleat",
-];
-/// Fields that say in which state something is.
-const STATES: &[&str] = &["status", "state"];
-/// States from which it is taken again.
-const OPEN: &[&str] =
-    &["pending", "queued", "new", "retry", "retrying", "approved", "waiting", "scheduled", "ready"];
-/// Calls that put something back.
-const BACK: &[&str] = &["requeue", "enqueue", "reschedule", "resubmit", "resend", "republish"];
-/// Calls that put something into what it is taken from, if their receiver is such a thing.
-const PUTS: &[&str] = &[
-    "push", "add", "put", "send", "publish", "offer", "unshift", "append", "submit", "schedule",
-    "insert", "produce", "lpush", "rpush", "write",
-];
-/// What something is taken from to be done.
-const QUEUES: &[&str] = &[
-    "queue",
-    "queues",
-    "q",
-    "pending",
-    "jobs",
-    "tasks",
-    "scheduler",
-    "backlog",
-    "topic",
-    "producer",
-    "requests",
-    "work",
-    "worklist",
-    "outbox",
-    "inbox",
-    "channel",
-    "broker",
-    "bus",
-    "retry",
-    "retries",
-    "publisher",
-    "todo",
-    "deque",
-    "fifo",
-];
-/// What is put into such a thing.
-const ITEMS: &[&str] = &["request", "task", "job", "message", "item", "work", "url", "event"];
 /// Words of failures, one of which has to stand near a counter that is no field of the item.
 const FAILED: &[&str] =
     &["err", "fail", "except", "catch", "timeout", "timed out", "nack", ".ok", "success"];
-/// More counters than this in one file are not looked at.
-const MOST: usize = 32;
-
-/// A counter that is counted up.
-struct Counter {
-    at: Id,
-    function: Id,
-    name: String,
-    /// As written: `job.retry_count`.
-    path: String,
-    /// The same where it is kept, if what is asked about is a copy of it.
-    kept: String,
-    /// It is a variable, which says nothing unless it is handed on with the item.
-    handed: bool,
-}
-
 /// The re-queues of a file.
 pub(super) fn find(file: &File<'_, '_>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
@@ -121,159 +48,6 @@ pub(super) fn find(file: &File<'_, '_>) -> Vec<Finding> {
     out.extend(kept::find(file));
     out.extend(repeated::find(file));
     out
-}
-
-fn counters(file: &File<'_, '_>) -> Vec<Counter> {
-    let tree = file.tree;
-    let mut out = Vec::new();
-    for at in tree.ids() {
-        if out.len() >= MOST {
-            break;
-        }
-        let target = match tree.kind(at) {
-            Kind::Step { of, by: 1, .. } => *of,
-            Kind::Assign { op: Some(Op::Add), target, .. } => *target,
-            Kind::Assign { op: None, target, value } => match tree.kind(*value) {
-                Kind::Binary { op: Op::Add, left, .. }
-                    if tree.last_name(or_nothing(file, *left)) == tree.last_name(*target) =>
-                {
-                    *target
-                }
-                _ => {
-                    out.extend(counted_on(file, at));
-                    continue;
-                }
-            },
-            _ => {
-                out.extend(counted_on(file, at));
-                continue;
-            }
-        };
-        // Of the item itself, not of who works on it; or a variable that is handed on with it.
-        let name = match tree.kind(target) {
-            Kind::Field { name, .. } if of_an_item(file, target) => name,
-            Kind::Name(name) => name,
-            _ => continue,
-        };
-        let handed = matches!(tree.kind(target), Kind::Name(_));
-        let looped = tree
-            .ancestors(at)
-            .take_while(|up| !matches!(tree.kind(*up), Kind::Function { .. }))
-            .any(|up| match tree.kind(up) {
-                Kind::Loop { .. } => tree.source(up).contains("sleep"),
-                _ => false,
-            });
-        let says_so = |function: &Id| {
-            words::about_retry(name)
-                || file.function_name(*function).is_some_and(words::about_retry)
-        };
-        let function = tree.function_of(at).filter(|function| !handed || says_so(function));
-        if let Some(function) = function.filter(|_| !looped) {
-            out.push(Counter {
-                at,
-                function,
-                name: (*name).to_owned(),
-                path: file.squeezed(target),
-                kept: file.squeezed(target),
-                handed,
-            });
-        }
-    }
-    out
-}
-
-/// What is counted on in `job.tries || 0`.
-fn or_nothing(file: &File<'_, '_>, id: Id) -> Id {
-    match file.tree.kind(id) {
-        Kind::Binary { op: Op::Or | Op::Else, left, right }
-            if matches!(file.tree.kind(*right), Kind::Number(_)) =>
-        {
-            *left
-        }
-        _ => id,
-    }
-}
-
-/// Whether a field counts attempts of an item, and not of who works on it.
-fn of_an_item(file: &File<'_, '_>, id: Id) -> bool {
-    match file.tree.kind(id) {
-        Kind::Field { of, name } => {
-            let of = file.tree.last_name(*of);
-            of.is_some_and(|of| !matches!(of, "this" | "self" | "cls")) && words::about_retry(name)
-        }
-        _ => false,
-    }
-}
-
-/// A count that goes on without changing the item: `tries = meta.get("tries", 0) + 1`, kept in a
-/// variable, or `{ ...job, tries: job.tries + 1 }`, handed on with it.
-fn counted_on(file: &File<'_, '_>, at: Id) -> Option<Counter> {
-    let tree = file.tree;
-    let one_more = |id: Id| match tree.kind(id) {
-        Kind::Binary { op: Op::Add, left, right } => {
-            matches!(tree.kind(*right), Kind::Number(1.0)).then_some(*left)
-        }
-        _ => None,
-    };
-    let (name, path, kept) = match tree.kind(at) {
-        Kind::Assign { op: None, target, value } if of_an_item(file, *target) => {
-            let Kind::Name(name) = tree.kind(one_more(*value)?) else { return None };
-            let read = words::about_retry(name) && is_read(file, at, name);
-            read.then(|| ((*name).to_owned(), (*name).to_owned(), file.squeezed(*target)))?
-        }
-        Kind::Let { target, value: Some(value), .. } | Kind::Assign { op: None, target, value } => {
-            let Kind::Name(name) = tree.kind(*target) else { return None };
-            let old = one_more(*value)?;
-            // Of an item, and no counter of a loop.
-            let read = matches!(
-                tree.kind(old),
-                Kind::Field { .. } | Kind::Index { .. } | Kind::Call { .. } | Kind::Binary { .. }
-            );
-            let own = matches!(tree.kind(old), Kind::Field { .. }) && !of_an_item(file, old);
-            if !read || own || !words::about_retry(name) && !words::about_retry(tree.source(old)) {
-                return None;
-            }
-            ((*name).to_owned(), (*name).to_owned(), (*name).to_owned())
-        }
-        Kind::Binary { .. } => {
-            let old = one_more(at).filter(|old| of_an_item(file, *old))?;
-            let kept = tree
-                .parent(at)
-                .is_some_and(|up| matches!(tree.kind(up), Kind::Let { .. } | Kind::Assign { .. }));
-            if kept {
-                return None;
-            }
-            (tree.last_name(old)?.to_owned(), file.squeezed(old), file.squeezed(old))
-        }
-        _ => return None,
-    };
-    let function = tree.function_of(at)?;
-    words::has(tree.source(function), FAILED).then_some(Counter {
-        at,
-        function,
-        name,
-        path,
-        kept,
-        handed: false,
-    })
-}
-
-/// Whether a name is given what an item says before a place, and nothing else there:
-/// `tries = getattr(item, "tries", 0)`.
-fn is_read(file: &File<'_, '_>, at: Id, name: &str) -> bool {
-    let tree = file.tree;
-    let function = tree.function_of(at);
-    let mut here = file.assigned(name).iter().filter(|place| tree.function_of(**place) == function);
-    let (Some(only), None) = (here.next(), here.next()) else { return false };
-    match tree.kind(*only) {
-        Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => {
-            matches!(
-                tree.kind(or_nothing(file, *value)),
-                Kind::Field { .. } | Kind::Index { .. } | Kind::Call { .. }
-            )
-        }
-        _ => false,
-    }
 }
 
 fn judge(file: &File<'_, '_>, counter: &Counter) -> Option<Finding> {
@@ -360,22 +134,6 @@ fn handed_on(
     Some(finding(file, counter, at, attempts, &Back { at: back, due: None, at_once: false }))
 }
 
-/// Whether a call puts something into a queue, or is a method of this object that does:
-/// `add_request(…)`.
-fn takes_items(file: &File<'_, '_>, callee: Id) -> bool {
-    let tree = file.tree;
-    let own = match tree.kind(callee) {
-        Kind::Name(_) => true,
-        Kind::Field { of, .. } => matches!(tree.last_name(*of), Some("this" | "self")),
-        _ => false,
-    };
-    puts(file, callee)
-        || own
-            && tree.last_name(callee).is_some_and(|last| {
-                words::any(last, PUTS) && words::any(last, ITEMS) && !words::any(last, &["log"])
-            })
-}
-
 /// The attempts that a limit allows.
 fn counted(
     file: &File<'_, '_>,
@@ -446,57 +204,6 @@ pub(super) fn attempts(limit: f64, op: Op, allowed_if: bool, counted_first: bool
         }
     }
     None
-}
-
-/// How something is put back.
-struct Back {
-    at: Id,
-    /// From when on it is due, or after how long it is taken.
-    due: Option<Id>,
-    /// It is done again or given back there, and not left somewhere to be taken.
-    at_once: bool,
-}
-
-fn put_back(file: &File<'_, '_>, within: Id) -> Option<Back> {
-    let tree = file.tree;
-    let (mut back, mut due) = (None, None);
-    for at in tree.walk(within) {
-        match tree.kind(at) {
-            Kind::Assign { op: None, target, value } => {
-                let Kind::Field { name, .. } = tree.kind(*target) else { continue };
-                let plain: String =
-                    name.chars().filter(|c| *c != '_').collect::<String>().to_ascii_lowercase();
-                if DUE.contains(&plain.as_str()) {
-                    due = Some(*value);
-                } else if STATES.contains(&plain.as_str()) && words::any(tree.source(*value), OPEN)
-                {
-                    back = back.or(Some(at));
-                }
-            }
-            Kind::Call { callee, .. } if puts(file, *callee) => back = back.or(Some(at)),
-            // `jobs <- job`.
-            Kind::Other(all) if file.language == Language::Go && all.len() == 2 => {
-                let queue = tree.last_name(all[0]).is_some_and(|name| words::any(name, QUEUES));
-                if queue && tree.source(at).contains("<-") {
-                    back = back.or(Some(at));
-                }
-            }
-            _ => {}
-        }
-    }
-    let at = back.or(due)?;
-    Some(Back { at, due, at_once: false })
-}
-
-/// Whether a call puts something back: by its name, or into what it belongs to.
-fn puts(file: &File<'_, '_>, callee: Id) -> bool {
-    let Some(last) = file.tree.last_name(callee) else { return false };
-    let into = match file.tree.kind(callee) {
-        Kind::Field { of, .. } => file.tree.last_name(*of),
-        _ => None,
-    };
-    words::any(last, BACK)
-        || into.is_some_and(|into| words::any(last, PUTS) && words::any(into, QUEUES))
 }
 
 fn leaves(file: &File<'_, '_>, block: Id) -> bool {

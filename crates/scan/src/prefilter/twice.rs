@@ -14,6 +14,9 @@ use crate::loops;
 const NEAR: usize = 25;
 /// A shorter call says nothing: `get()`.
 const SHORTEST: usize = 10;
+/// So many pairs of equal calls are asked about. A text with more, over and over the same, costs
+/// less to parse than to ask.
+const MOST_PAIRS: usize = 2_000;
 /// So many lines with calls may stand between the question and the second call.
 const CALLS_BEFORE: usize = 2;
 /// What asks how something went.
@@ -115,6 +118,7 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
     let mut itself = Again::new();
     // Looked for only where there is a pair.
     let mut said = None;
+    let mut pairs = 0;
     let has_handlers = handler_word(language).is_some();
     let mut begins = handlers_of(language, text).peekable();
     let mut lines = text.lines().peekable();
@@ -155,10 +159,10 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
                 || call.len() >= SHORTEST
                     && last.iter().any(|one| {
                         let handled = handlers.handle(one);
-                        one.call == call
-                            && one.more == more
-                            && (one.kept && kept || handled)
-                            && answers(text, one.line, whole, handled)
+                        let pair =
+                            one.call == call && one.more == more && (one.kept && kept || handled);
+                        pairs += usize::from(pair);
+                        pair && (pairs > MOST_PAIRS || answers(text, one.line, whole, handled))
                     });
             if again
                 && loops::may_be_repeated(language, name_of(call), || {

@@ -2,7 +2,9 @@
 //! to who asked: `again = job.copy(); again.meta["tries"] = tries; return again`. Whoever takes it
 //! does it again.
 
-use super::{Back, Counter, counted, finding, limit, way_on};
+use super::back::Back;
+use super::counter::Counter;
+use super::{counted, finding, limit, way_on};
 use crate::loops::Finding;
 use crate::loops::candidate::root;
 use crate::loops::file::File;

@@ -3,8 +3,10 @@
 
 use foldhash::{HashSet, HashSetExt as _};
 
+use super::back::{QUEUES, STATES, puts};
+use super::counter::MOST;
 use super::failed::{Failed, failures};
-use super::{MOST, QUEUES, STATES, policy, puts};
+use super::policy;
 use crate::language::Language;
 use crate::loops::file::File;
 use crate::loops::words;

@@ -1,8 +1,9 @@
 //! What failed and is done again by somebody else: rows of a table whose attempts are counted in SQL, and
 //! objects that a controller is asked to look at again.
 
+use super::counter::MOST;
 use super::failed::failures;
-use super::{MOST, policy};
+use super::policy;
 use crate::language::Language;
 use crate::loops::file::{File, Worth};
 use crate::loops::words;

@@ -1,7 +1,7 @@
 //! An item whose attempts are counted is not put anywhere, but done again: by a timer, or by who
 //! is told that it failed.
 
-use super::Back;
+use super::back::Back;
 use crate::loops::file::File;
 use crate::loops::words;
 use crate::tree::{Id, Kind};

@@ -2,8 +2,10 @@
 //! another one was asked of somebody else: `if (!this.mayRetry(job)) return; job.tries++;
 //! queue.reclaim(job)`.
 
+use super::back::{BACK, Back};
+use super::counter::Counter;
+use super::finding;
 use super::restart::after_a_failure;
-use super::{BACK, Back, Counter, finding};
 use crate::loops::Finding;
 use crate::loops::file::File;
 use crate::loops::words;
