@@ -227,8 +227,7 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
     let again = Known { project: Some(&project), helpers: Some(&helpers), ..first };
     pool.install(|| {
         walked.files.par_iter().zip(&mut parts).for_each(|(found, part)| {
-            let more =
-                |part: &Part| part.open && part.file.is_some() || !part.called.is_subset(&helpers);
+            let more = |part: &Part| part.open && part.file.is_some() || !part.called.is_empty();
             let open = matches!(part, Some(Ok(part)) if more(part));
             if open && !control.stop.load(Ordering::Relaxed) {
                 *part = Some(one(found, &options.limits, again));
@@ -376,6 +375,9 @@ fn manifests(walked: &Walked) -> Manifests {
             manifests.add(name, &text);
         }
     }
+    for found in &walked.files {
+        manifests.add_code(&found.path, found.language);
+    }
     manifests
 }
 
@@ -416,7 +418,7 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
     part.notes.extend(
         tree.too_deep().then(|| format!("{}: nested too deep, partly left out", found.path)),
     );
-    let Policies { all: policies, open, left_out } = policies(&tree, &source, known);
+    let Policies { all: policies, open, left_out, called } = policies(&tree, &source, known);
     part.notes.extend((left_out > 0).then(|| {
         format!("{}: {left_out} policies after the first {MOST_POLICIES} are left out", found.path)
     }));
@@ -431,7 +433,7 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
     part.open = open;
     // What it says to others is known after the first time.
     if known.project.is_none() {
-        part.called = library::unknown::called(&tree);
+        part.called = called;
         part.helpers = library::unknown::declared(&tree);
         part.constants = constants(&tree, found.language);
     }
@@ -472,6 +474,8 @@ pub struct Policies {
     pub open: bool,
     /// How many were left out, because there are too many.
     pub left_out: usize,
+    /// What it calls or gives a number of retries that another file may declare.
+    pub called: BTreeSet<String>,
 }
 
 /// The policies of one file.
@@ -504,13 +508,16 @@ pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> Polic
             all.push(found.policy);
         }
     }
+    let mut called = BTreeSet::new();
     if let Some(helpers) = known.helpers {
         let within =
             |one: &Policy, other: &Policy| one.line <= other.end_line && other.line <= one.end_line;
-        let unknown = library::unknown::find(tree, &context, helpers).into_iter();
+        let unknown = library::unknown::find(tree, &context, helpers, &all).into_iter();
         let alone: Vec<_> =
             unknown.filter(|one| !all.iter().any(|other| within(one, other))).collect();
         all.extend(alone);
+    } else {
+        called = library::unknown::called(tree, &context);
     }
     all.sort_by_key(|policy| (policy.line, policy.end_line));
     let left_out = all.len().saturating_sub(MOST_POLICIES);
@@ -523,7 +530,7 @@ pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> Polic
             policy.scope = Scope::Test;
         }
     }
-    Policies { all, open: values.wants_project(), left_out }
+    Policies { all, open: values.wants_project(), left_out, called }
 }
 
 /// Whether a loop says again what a library's policy says: the library's iterator is its head.

@@ -1,6 +1,8 @@
 //! Which versions of packages a repository uses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use crate::language::Language;
 
 /// Longer lines and more packages are not read.
 const LONGEST: usize = 400;
@@ -11,6 +13,10 @@ const MOST: usize = 5000;
 #[derive(Clone, Debug, Default)]
 pub struct Manifests {
     versions: HashMap<String, (String, bool)>,
+    /// What this repository calls its own packages.
+    own: HashSet<String>,
+    /// The folders and files of its Python code: the first part of a module is one of them.
+    python: HashSet<String>,
 }
 
 impl Manifests {
@@ -46,6 +52,9 @@ impl Manifests {
     pub fn add(&mut self, name: &str, text: &str) {
         let locked = name.ends_with(".lock") || name == "package-lock.json";
         let mut last_name: Option<String> = None;
+        if self.own.len() < MOST {
+            self.own.extend(own_name(name, text).map(key));
+        }
         for line in text.lines().filter(|line| line.len() <= LONGEST) {
             let line = line.trim();
             if line.starts_with('#') || line.starts_with("//") {
@@ -79,11 +88,51 @@ impl Manifests {
         }
     }
 
+    /// Notes a file of code, by its path from the root: what is imported may be there.
+    pub fn add_code(&mut self, path: &str, language: Language) {
+        if language != Language::Python {
+            return;
+        }
+        let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+        let stem = file.strip_suffix(".py").unwrap_or(file);
+        for part in folder.split('/').chain([stem]) {
+            if self.python.len() < MOST && !self.python.contains(part) {
+                self.python.insert(part.to_owned());
+            }
+        }
+    }
+
+    /// Whether a module is of this repository, by the names in its manifests and, in Python, by
+    /// its folders.
+    #[must_use]
+    pub fn is_own(&self, module: &str, language: Language) -> bool {
+        let first = module.split('.').next().unwrap_or(module);
+        let mut ends =
+            module.match_indices(['/', ':', '.']).map(|(at, _)| at).chain([module.len()]);
+        language == Language::Python && self.python.contains(first)
+            || ends.any(|end| self.own.contains(&key(&module[..end])))
+    }
+
     /// The version of a package: digits and dots.
     #[must_use]
     pub fn version(&self, package: &str) -> Option<&str> {
         self.versions.get(&key(package)).map(|(version, _)| version.as_str())
     }
+}
+
+/// What a manifest calls the package that it is of.
+fn own_name<'t>(name: &str, text: &'t str) -> Option<&'t str> {
+    let begins: &[&str] = match name {
+        "go.mod" => &["module "],
+        "package.json" => &["\"name\":"],
+        "Cargo.toml" | "pyproject.toml" | "setup.cfg" => &["name = ", "name="],
+        "composer.json" => &["\"name\":"],
+        _ => return None,
+    };
+    let mut lines = text.lines().filter(|line| line.len() <= LONGEST).map(str::trim);
+    let rest = lines.find_map(|line| begins.iter().find_map(|begin| line.strip_prefix(begin)))?;
+    let name = rest.trim().trim_matches(['"', '\'', ',']);
+    (!name.is_empty()).then_some(name)
 }
 
 fn key(package: &str) -> String {
@@ -193,6 +242,31 @@ pub(super) fn is_below(version: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repository_knows_its_own_modules() {
+        let mut all = Manifests::default();
+        all.add("go.mod", "module example.com/shop/cart\n\nrequire example.com/kit v1.0.0\n");
+        all.add("package.json", "{\n  \"name\": \"@shop/web\",\n}\n");
+        all.add("Cargo.toml", "[package]\nname = \"shop-core\"\n");
+        all.add_code("src/shop/api/client.py", Language::Python);
+        for (module, language) in [
+            ("example.com/shop/cart/internal/db", Language::Go),
+            ("@shop/web/lib", Language::TypeScript),
+            ("shop_core::net", Language::Rust),
+            ("shop.api.client", Language::Python),
+        ] {
+            assert!(all.is_own(module, language), "{module}");
+        }
+        for (module, language) in [
+            ("example.com/shop/cartoon", Language::Go),
+            ("example.com/kit", Language::Go),
+            ("shop", Language::TypeScript),
+            ("httpx", Language::Python),
+        ] {
+            assert!(!all.is_own(module, language), "{module}");
+        }
+    }
 
     #[test]
     fn versions_of_every_manifest() {

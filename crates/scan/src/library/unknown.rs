@@ -1,5 +1,9 @@
-//! Helpers of libraries that the catalogue does not know, told by their names: a call of something
-//! that says it retries, given what to do, where no file of the scan declares it.
+//! Libraries that the catalogue does not know, told by names that no file of the scan declares: a
+//! call of something that says it retries and is given what to do, or a number of retries that is
+//! given as an option.
+
+mod options;
+mod own;
 
 use std::collections::BTreeSet;
 
@@ -128,9 +132,11 @@ const OWN_CRATE: &[&str] = &["crate", "super", "self"];
 /// More attempts than this are no number of attempts.
 const MOST: f64 = 100.0;
 
-/// The names of this file's functions and classes that say so.
+/// The names of this file's functions and classes that say so, or that may be given a number of
+/// retries.
 pub(crate) fn declared(tree: &Tree<'_>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
+    let worth = may_count(tree.text());
     for id in tree.ids() {
         let name = match tree.kind(id) {
             Kind::Function { name: Some(name), .. } | Kind::Class { name: Some(name), .. } => name,
@@ -142,27 +148,63 @@ pub(crate) fn declared(tree: &Tree<'_>) -> BTreeSet<String> {
             }
             _ => continue,
         };
-        if says(name) {
+        if says(name) || worth && makes(tree, id) {
             names.insert((*name).to_owned());
         }
     }
     names
 }
 
-/// The names that a file calls so: another file may declare them.
-pub(crate) fn called(tree: &Tree<'_>) -> BTreeSet<String> {
-    tree.ids().filter_map(|id| helper(tree, id)).map(|helper| helper.name.to_owned()).collect()
+/// Whether a file may declare something that is given a number of retries.
+fn may_count(text: &str) -> bool {
+    ["retr", "Retr", "RETR"].iter().any(|word| text.contains(word))
 }
 
-/// The calls of helpers that none of the files declares, as policies.
+/// Whether something that may be called is made there.
+fn makes(tree: &Tree<'_>, id: Id) -> bool {
+    match tree.kind(id) {
+        Kind::Let { value: Some(value), .. } | Kind::Assign { value, .. } => {
+            matches!(tree.kind(*value), Kind::Function { .. } | Kind::Class { .. })
+        }
+        _ => true,
+    }
+}
+
+/// The names that a file calls so, or gives such a number: another file may declare them.
+pub(crate) fn called(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> BTreeSet<String> {
+    if !may_count(tree.text()) {
+        return BTreeSet::new();
+    }
+    let helpers = tree.ids().filter_map(|id| helper(tree, id));
+    let mut names: BTreeSet<_> = helpers.map(|helper| helper.name.to_owned()).collect();
+    names.extend(own::names(tree, context));
+    names.extend(options::names(tree, context));
+    names
+}
+
+/// The calls of helpers that none of the files declares, and the numbers of retries given to what
+/// none declares, as policies. Of the places of `known` the catalogue has spoken.
 pub(crate) fn find(
     tree: &Tree<'_>,
     context: &Context<'_, '_, '_>,
     declared: &BTreeSet<String>,
+    known: &[Policy],
 ) -> Vec<Policy> {
+    if !may_count(tree.text()) {
+        return Vec::new();
+    }
     let all = tree.ids().filter_map(|id| helper(tree, id));
     let unknown = all.filter(|helper| !declared.contains(helper.name));
-    unknown.filter_map(|helper| policy(tree, context, &helper)).collect()
+    let mut found: Vec<_> = unknown.filter_map(|helper| policy(tree, context, &helper)).collect();
+    found.extend(own::find(tree, context, declared));
+    let said = |id: Id| {
+        let span = tree.span(id);
+        let near = |one: &Policy| one.line <= span.end_line && span.line <= one.end_line;
+        known.iter().any(near) || found.iter().any(near)
+    };
+    let given = options::find(tree, context, |name| declared.contains(name), said);
+    found.extend(given);
+    found
 }
 
 /// Whether a name says that what it is given is retried.
@@ -210,29 +252,50 @@ fn policy(
     let Helper { call: id, callee, name, args } = *helper;
     let imported = context.values.imports().qualify(tree, callee);
     let module = imported.as_ref().map_or("", |imported| &imported.module);
-    // It is of this repository, though the file was not read.
-    let first = module.split([':', '.', '/']).next().unwrap_or_default();
-    if OWN.iter().any(|own| module.starts_with(own)) || OWN_CRATE.contains(&first) {
+    if is_own(module) || is_own_crate(module) {
         return None;
     }
     let package = if module.is_empty() { name } else { module }.to_owned();
     let span = tree.span(id);
     let given = number(tree, args);
-    Some(Policy {
-        line: span.line,
-        end_line: span.end_line,
+    let attempts = Attempts::Dynamic {
+        expression: match given {
+            Some(given) => format!("{given}, with or without the first, by {name}"),
+            None => format!("decided by {name}"),
+        },
+        low: Some(given.unwrap_or(1)),
+        high: given.map(|given| given + 1),
+        usual: given,
+    };
+    let mut policy = unknown_policy(context, package, attempts);
+    policy.line = span.line;
+    policy.end_line = span.end_line;
+    policy.call = call::wrapped(tree, id, false);
+    policy.notes = vec![format!(
+        "no file of the scan declares {name}, and the catalogue does not know it: its name says \
+         that it retries what it is given"
+    )];
+    Some(policy)
+}
+
+/// Whether a module is of this repository, though its file was not read.
+fn is_own(module: &str) -> bool {
+    OWN.iter().any(|own| module.starts_with(own))
+}
+
+fn is_own_crate(module: &str) -> bool {
+    OWN_CRATE.contains(&module.split([':', '.', '/']).next().unwrap_or_default())
+}
+
+/// A policy of which only the attempts are known, of no place yet.
+fn unknown_policy(context: &Context<'_, '_, '_>, package: String, attempts: Attempts) -> Policy {
+    Policy {
+        line: 0,
+        end_line: 0,
         language: context.language,
         by: By::Library { id: "unknown".into(), package },
         kind: PolicyKind::Retry,
-        attempts_total: Setting::derived(Attempts::Dynamic {
-            expression: match given {
-                Some(given) => format!("{given}, with or without the first, by {name}"),
-                None => format!("decided by {name}"),
-            },
-            low: Some(given.unwrap_or(1)),
-            high: given.map(|given| given + 1),
-            usual: given,
-        }),
+        attempts_total: Setting::derived(attempts),
         delay: Delay {
             kind: Setting::derived(DelayKind::Dynamic),
             base_ms: None,
@@ -248,16 +311,13 @@ fn policy(
         budget: None,
         breaker: false,
         pushback: false,
-        call: call::wrapped(tree, id, false),
+        call: None,
         scope: context.scope,
         confidence: Confidence::Medium,
         implicit: false,
-        notes: vec![format!(
-            "no file of the scan declares {name}, and the catalogue does not know it: its name says \
-             that it retries what it is given"
-        )],
+        notes: Vec::new(),
         also: Vec::new(),
-    })
+    }
 }
 
 /// The number of attempts or of retries among what a call is given, if only one number may be it.

@@ -5,6 +5,7 @@
 //! condition allows the item is put back, by its state, by a time at which it is due, or by a call
 //! that says so. A counter alone is a statistic.
 
+mod asked;
 mod back;
 mod copied;
 mod counter;
@@ -43,6 +44,7 @@ pub(super) fn find(file: &File<'_, '_>) -> Vec<Finding> {
             out.push(finding);
         }
     }
+    out.extend(asked::find(file, &out));
     out.extend(handler::find(file));
     out.extend(restart::find(file));
     out.extend(kept::find(file));

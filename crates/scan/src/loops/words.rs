@@ -119,7 +119,7 @@ const LOGGERS: &[&str] = &[
 ];
 
 /// Methods that reach out where they belong to something outside, and only there.
-const FAR: &[&str] = &[
+pub(super) const FAR: &[&str] = &[
     "load", "find", "store", "insert", "remove", "update", "first", "last", "exec", "test", "add",
     "push", "lock", "acquire", "reset", "status", "search", "match", "resolve", "flush", "write",
     "from", "count", "record", "release", "event", "items", "copy", "stream",

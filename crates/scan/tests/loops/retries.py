@@ -630,3 +630,14 @@ def poke(loop, client, n=0):
     except OSError:
         if n < 3:
             loop.call_later(2, poke, loop, client, n + 1)
+
+
+# expect awaited-though-its-name-is-that-of-a-dictionary: retry attempts=infinite delay=constant base=30000
+async def install(image):
+    while True:
+        try:
+            await image.update(version)
+            break
+        except (ImageError, JobError):
+            pass
+        await asyncio.sleep(30)

@@ -474,7 +474,10 @@ pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: b
     if result || words::schedules(last) || words::timer(&path) {
         return false;
     }
-    if words::is_pure(&path, last) || words::sleep(file.language, &path, last).is_some() {
+    // `await image.update(x)`: of a dictionary nobody waits for that.
+    let far = words::FAR.contains(&last.to_ascii_lowercase().as_str())
+        && tree.parent(call).is_some_and(|up| matches!(tree.kind(up), Kind::Await(_)));
+    if words::is_pure(&path, last) && !far || words::sleep(file.language, &path, last).is_some() {
         return false;
     }
     // What is in a dictionary: `data.get("error")`.

@@ -173,3 +173,13 @@ fn is_read(file: &File<'_, '_>, at: Id, name: &str) -> bool {
         _ => false,
     }
 }
+
+/// Whether a name is that of a number of tries: `retryCount`, `attempts`.
+pub(super) fn counts_tries(name: &str) -> bool {
+    words::about_retry(name)
+        && words::any(
+            name,
+            &["count", "counter", "attempts", "retries", "tries", "attempt", "number"],
+        )
+        && !words::any(name, &["max", "maximum", "limit", "delay", "policy"])
+}

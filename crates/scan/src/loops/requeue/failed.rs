@@ -12,7 +12,7 @@ pub(super) struct Failed {
     pub(super) place: Id,
     /// What runs then.
     pub(super) region: Id,
-    /// What failed.
+    /// What failed; nothing where somebody else says so.
     pub(super) work: Vec<Id>,
 }
 
@@ -91,6 +91,13 @@ fn before(file: &File<'_, '_>, place: Id, name: &str) -> Option<Vec<Id>> {
     let home = tree.function_of(place);
     let last = file.assigned(name).iter().rfind(|at| {
         tree.span(**at).start < start && tree.function_of(**at) == home && !file.within(place, **at)
-    })?;
-    Some(vec![*last])
+    });
+    // The function is given the error.
+    let given = || match tree.kind(home?) {
+        Kind::Function { name: Some(_), params, .. } => {
+            params.iter().any(|param| param.name == name).then(Vec::new)
+        }
+        _ => None,
+    };
+    last.map(|last| vec![*last]).or_else(given)
 }

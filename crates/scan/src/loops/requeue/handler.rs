@@ -57,6 +57,9 @@ const CHANGES: &[&str] =
 /// `ready` and `new` are states of screens, too.
 const AGAIN: &[&str] = &["pending", "queued", "retry", "retrying", "approved", "scheduled"];
 
+/// What somebody asks for through a channel, and gets an answer to.
+const ASKED: &[&str] = &["request", "op", "ops", "input"];
+
 /// What is handed to everything.
 const BESIDE: &[&str] = &[
     "ctx", "context", "self", "this", "cls", "err", "error", "log", "logger", "token", "ct", "tx",
@@ -129,11 +132,12 @@ fn put_back(file: &File<'_, '_>, failed: &Failed) -> Option<Id> {
             // `jobs <- job`.
             Kind::Other(all) if file.language == Language::Go => match all[..] {
                 [into, item] if tree.source(*at).contains("<-") => {
-                    let queue = tree
-                        .last_name(into)
-                        .is_some_and(|name| words::any(name, QUEUES) && !words::any(name, ENDS));
+                    let queue = tree.last_name(into).is_some_and(|name| {
+                        (words::any(name, QUEUES) || words::any(name, ASKED))
+                            && !words::any(name, ENDS)
+                    });
                     let given = worked_on.get_or_insert_with(|| given(file, failed));
-                    queue && is_item(file, item, given)
+                    (queue || taken_from(file, *at, into, item)) && is_item(file, item, given)
                 }
                 _ => false,
             },
@@ -150,6 +154,20 @@ fn put_back(file: &File<'_, '_>, failed: &Failed) -> Option<Id> {
             }
             _ => false,
         }
+    })
+}
+
+/// Whether an item was taken out of this channel: `case job := <-jobs`.
+fn taken_from(file: &File<'_, '_>, at: Id, into: Id, item: Id) -> bool {
+    let Some(function) = file.tree.function_of(at) else { return false };
+    let (into, item) = (file.tree.source(into), file.tree.source(item));
+    let takes = [format!("{item} := <-{into}"), format!("for {item} := range {into}")];
+    let text = file.tree.source(function);
+    // Not from `jobs2`.
+    takes.iter().any(|take| {
+        text.match_indices(take.as_str()).any(|(at, _)| {
+            !text[at + take.len()..].starts_with(|c: char| c.is_alphanumeric() || "_.".contains(c))
+        })
     })
 }
 
@@ -191,6 +209,13 @@ fn changes_state(file: &File<'_, '_>, callee: Id, args: &[Arg<'_>]) -> bool {
 fn given<'s>(file: &File<'_, 's>, failed: &Failed) -> HashSet<&'s str> {
     let tree = file.tree;
     let mut names = HashSet::new();
+    // Who is given an error is given what it is about.
+    if failed.work.is_empty()
+        && let Some(function) = tree.function_of(failed.place)
+        && let Kind::Function { params, .. } = tree.kind(function)
+    {
+        names.extend(params.iter().map(|param| param.name).filter(|name| !BESIDE.contains(name)));
+    }
     for at in failed.work.iter().flat_map(|work| tree.walk_here(*work)) {
         let Kind::Call { callee, args, .. } = tree.kind(at) else { continue };
         let pure = words::is_pure(

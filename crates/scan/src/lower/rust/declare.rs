@@ -92,7 +92,9 @@ pub(super) fn item<'s>(b: &mut Builder<'s>, at: Syntax<'_>, decorators: Vec<Id>)
             let body = b.add(at, Kind::Block(members));
             Kind::Class { name, bases: Vec::new(), decorators, body }
         }
-        "mod_item" => return body(b, at),
+        "mod_item" if decorators.is_empty() => return body(b, at),
+        // Built only where an attribute says so.
+        "mod_item" => Kind::Class { name, bases: Vec::new(), decorators, body: body(b, at) },
         _ => {
             let all = named(at).into_iter().map(|child| node(b, child)).collect();
             Kind::Other(all)
