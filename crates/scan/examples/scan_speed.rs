@@ -37,7 +37,7 @@ fn timed<T>(total: &mut Duration, work: impl FnOnce() -> T) -> T {
 fn main() {
     let roots: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let limits = Limits::default();
-    let walked = walk(&roots, &[], &limits);
+    let walked = walk(&roots, &[], &limits, 1);
     let mut stages = Stages::default();
     let (mut lines, mut parsed, mut files, mut parsed_files, mut found) = (0, 0, 0, 0, 0);
     let start = Instant::now();

@@ -1,6 +1,7 @@
 //! A whole scan: every file read once, on all cores, and what was found in the order of the paths.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -185,7 +186,7 @@ struct Part {
 /// # Errors
 /// The threads cannot be started.
 pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::ThreadPoolBuildError> {
-    let walked = walk(&options.roots, &options.config.exclude, &options.limits);
+    let walked = walk(&options.roots, &options.config.exclude, &options.limits, options.threads);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads)
         .stack_size(STACK_BYTES)
@@ -201,20 +202,21 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
     let homes = Homes::of(readings());
     let services = services.as_ref();
     let first = Known { manifests: Some(&manifests), services, ..Known::default() };
-    let mut parts: Vec<_> = pool.install(|| {
-        let each = walked.files.par_iter().map(|found| {
-            if control.stop.load(Ordering::Relaxed) {
-                return None;
-            }
-            let part = one(found, &options.limits, first);
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            if done.is_multiple_of(64) || done == total {
-                (control.progress)(done, total);
-            }
-            Some(part)
-        });
-        each.collect()
-    });
+    let work = |found: &Found| {
+        if control.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        let part = one(found, &options.limits, first);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(64) || done == total {
+            (control.progress)(done, total);
+        }
+        Some(part)
+    };
+    let mut parts: Vec<_> = walked.files.iter().map(|_| None).collect();
+    for (at, part) in pool.install(|| largest_first(&walked.files, |_| true, work)) {
+        parts[at] = part;
+    }
     pool.install(|| constants_of_others(&walked.files, &mut parts, &options.limits, control));
     // Once more where a number stands in another file, now that all of them are known.
     let (mut project, mut helpers) = (Project::new(), BTreeSet::new());
@@ -225,15 +227,14 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
         }
     }
     let again = Known { project: Some(&project), helpers: Some(&helpers), ..first };
-    pool.install(|| {
-        walked.files.par_iter().zip(&mut parts).for_each(|(found, part)| {
-            let more = |part: &Part| part.open && part.file.is_some() || !part.called.is_empty();
-            let open = matches!(part, Some(Ok(part)) if more(part));
-            if open && !control.stop.load(Ordering::Relaxed) {
-                *part = Some(one(found, &options.limits, again));
-            }
-        });
-    });
+    let more = |part: &Part| part.open && part.file.is_some() || !part.called.is_empty();
+    let open = |at: usize| matches!(&parts[at], Some(Ok(part)) if more(part));
+    let work = |found: &Found| {
+        (!control.stop.load(Ordering::Relaxed)).then(|| one(found, &options.limits, again))
+    };
+    for (at, part) in pool.install(|| largest_first(&walked.files, open, work)) {
+        parts[at] = part.or_else(|| parts[at].take());
+    }
     let mut scan = Scan { skipped: walked.skipped, notes: walked.notes, ..Scan::default() };
     let mut in_code = Vec::new();
     for (found, part) in walked.files.iter().zip(parts) {
@@ -318,17 +319,32 @@ fn constants_of_others(
             || folders.contains(folder)
             || path.ends_with(".go") && names.contains(last)
     };
-    files.par_iter().zip(parts).for_each(|(found, part)| {
-        if let Some(Ok(part)) = part
-            && !part.parsed
-            && asked(&found.path)
-            && !control.stop.load(Ordering::Relaxed)
-            && let Ok(text) = read(&found.file, limits)
-            && let Some(tree) = lower::tree(found.language, &text)
-        {
-            part.constants = constants(&tree, found.language);
+    let wanted =
+        |at: usize| matches!(&parts[at], Some(Ok(part)) if !part.parsed) && asked(&files[at].path);
+    let work = |found: &Found| {
+        if control.stop.load(Ordering::Relaxed) {
+            return None;
         }
-    });
+        let text = read(&found.file, limits).ok()?;
+        lower::tree(found.language, &text).map(|tree| constants(&tree, found.language))
+    };
+    for (at, constants) in largest_first(files, wanted, work) {
+        if let (Some(Ok(part)), Some(constants)) = (&mut parts[at], constants) {
+            part.constants = constants;
+        }
+    }
+}
+
+/// Does something with some of the files, the largest first, so that no thread has much to do
+/// when the others are done: what it gave, by the place of the file.
+fn largest_first<T: Send>(
+    files: &[Found],
+    which: impl Fn(usize) -> bool,
+    work: impl Fn(&Found) -> T + Sync,
+) -> Vec<(usize, T)> {
+    let mut order: Vec<usize> = (0..files.len()).filter(|at| which(*at)).collect();
+    order.sort_by_key(|at| Reverse(files[*at].bytes));
+    order.into_iter().par_bridge().map(|at| (at, work(&files[at]))).collect()
 }
 
 /// What a file says to others.
@@ -369,7 +385,8 @@ fn silence(suppressions: &[Suppression], finding: &mut Finding) {
 fn manifests(walked: &Walked) -> Manifests {
     let mut manifests = Manifests::default();
     let limits = Limits { line_bytes: usize::MAX, ..Limits::default() };
-    for file in &walked.manifests {
+    // Of two that speak of one package the outer one is heard: it comes last.
+    for file in walked.manifests.iter().rev() {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if let Ok(text) = read(file, &limits) {
             manifests.add(name, &text);

@@ -2,12 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
+use ignore::{DirEntry, ParallelVisitor, ParallelVisitorBuilder, WalkBuilder, WalkState};
 
 use crate::language::Language;
 use crate::library::Manifests;
@@ -102,6 +104,8 @@ pub struct Found {
     pub file: PathBuf,
     /// Its language.
     pub language: Language,
+    /// How large it is.
+    pub bytes: u64,
 }
 
 /// What a walk has found.
@@ -109,13 +113,13 @@ pub struct Found {
 pub struct Walked {
     /// The files, by path.
     pub files: Vec<Found>,
-    /// Manifests, which tell the versions of packages.
+    /// Manifests, which tell the versions of packages: those of the outermost folders first.
     pub manifests: Vec<PathBuf>,
     /// Files that may hold configuration: their paths from the root, and where they are.
     pub settings: Vec<(String, PathBuf)>,
     /// How many were left out, and why.
     pub skipped: BTreeMap<Skipped, u64>,
-    /// The first few of each that a person should know of.
+    /// The first few that a person should know of, in order.
     pub notes: Vec<String>,
 }
 
@@ -140,97 +144,167 @@ impl Walked {
         *self.skipped.entry(why).or_default() += 1;
     }
 
-    /// Keeps a note.
+    /// Keeps a note. Which ones are kept of too many does not depend on when they come.
     pub fn note(&mut self, note: String) {
-        if self.notes.len() < NOTES {
-            self.notes.push(note);
+        let at = self.notes.partition_point(|known| *known <= note);
+        self.notes.insert(at, note);
+        self.notes.truncate(NOTES);
+    }
+
+    /// Adds what another part of the walk has found.
+    fn append(&mut self, mut other: Self) {
+        self.files.append(&mut other.files);
+        self.manifests.append(&mut other.manifests);
+        self.settings.append(&mut other.settings);
+        for (why, count) in other.skipped {
+            *self.skipped.entry(why).or_default() += count;
         }
+        other.notes.into_iter().for_each(|note| self.note(note));
     }
 }
 
 /// Walks through roots: folders, or files. `.gitignore` is honoured also outside of a checkout,
-/// hidden folders are not entered but for a few, links are not followed.
+/// hidden folders are not entered but for a few, links are not followed. Threads, 0 for one for
+/// each core, take folders from each other; what they find is put in order at the end.
 #[must_use]
-pub fn walk(roots: &[PathBuf], exclude: &[String], limits: &Limits) -> Walked {
-    let mut all = Walked::default();
+pub fn walk(roots: &[PathBuf], exclude: &[String], limits: &Limits, threads: usize) -> Walked {
+    let all = Mutex::new(Walked::default());
     for root in roots {
         let mut builder = WalkBuilder::new(root);
         builder.max_depth(Some(limits.depth)).follow_links(false).require_git(false);
-        builder.hidden(false).filter_entry(|entry| {
+        builder.threads(threads).hidden(false).filter_entry(|entry| {
             let name = entry.file_name().to_string_lossy();
             entry.depth() == 0 || !name.starts_with('.') || shown(&name)
         });
         // A single file is named from where one stands, and so are the globs that leave it out.
         let single = root.is_file();
         let base = if single { Path::new(".") } else { root };
-        if let Some(overrides) = overrides(base, exclude, &mut all) {
+        if let Some(overrides) = overrides(base, exclude, &mut lock(&all)) {
             if single && is_left_out(root, &overrides) {
                 continue;
             }
             builder.overrides(overrides);
         }
-        // The depth of the folder of other people's code in which the walk is: what is in it is
-        // counted and not read.
-        let mut foreign = None;
-        for entry in builder.build() {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(error) => {
-                    all.skip(Skipped::Unreadable);
-                    all.note(error.to_string());
-                    continue;
-                }
-            };
-            let Some(kind) = entry.file_type() else { continue };
-            let language =
-                entry.path().extension().and_then(|end| Language::of_extension(end.to_str()?));
-            if foreign.is_some_and(|depth| entry.depth() > depth) {
-                if kind.is_file() && language.is_some() {
-                    all.skip(Skipped::Vendored);
-                }
-                continue;
-            }
-            let enters = entry.depth() > 0 && kind.is_dir() && vendored(entry.path());
-            foreign = enters.then(|| entry.depth());
-            if kind.is_symlink() {
-                if language.is_some() {
-                    all.skip(Skipped::Link);
-                }
-                continue;
-            }
-            let name = entry.file_name().to_string_lossy();
-            if kind.is_file() && Manifests::is_manifest(&name) && all.manifests.len() < MANIFESTS {
-                all.manifests.push(entry.path().to_owned());
-            }
-            if kind.is_file() && language.is_none() {
-                let path = relative(root, entry.path());
-                if settings::may_be(&path) && all.settings.len() < SETTINGS {
-                    all.settings.push((path, entry.path().to_owned()));
-                }
-            }
-            let Some(language) = language.filter(|_| kind.is_file()) else { continue };
-            if MINIFIED.iter().any(|end| name.ends_with(end)) {
-                all.skip(Skipped::Minified);
-                continue;
-            }
-            if entry.metadata().is_ok_and(|data| data.len() > limits.file_bytes) {
-                all.skip(Skipped::TooLarge);
-                all.note(format!(
-                    "{}: larger than {} bytes",
-                    relative(root, entry.path()),
-                    limits.file_bytes
-                ));
-                continue;
-            }
-            let path = relative(root, entry.path());
-            all.files.push(Found { path, file: entry.into_path(), language });
-        }
+        builder.build_parallel().visit(&mut Visitors { root, limits, all: &all });
     }
+    let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     all.files.sort();
     all.files.dedup();
     all.settings.sort();
     all.settings.dedup();
+    all.settings.truncate(SETTINGS);
+    // The nearest to the root first: they say most, and are the last to be left out.
+    all.manifests.sort_by_cached_key(|file| (file.components().count(), file.clone()));
+    all.manifests.truncate(MANIFESTS);
     all
+}
+
+/// What one thread has is whole also if another has failed.
+fn lock(all: &Mutex<Walked>) -> MutexGuard<'_, Walked> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a [`Visitor`] for each thread.
+struct Visitors<'w> {
+    root: &'w Path,
+    limits: &'w Limits,
+    all: &'w Mutex<Walked>,
+}
+
+impl<'w> ParallelVisitorBuilder<'w> for Visitors<'w> {
+    fn build(&mut self) -> Box<dyn ParallelVisitor + 'w> {
+        let Self { root, limits, all } = *self;
+        let folder = (PathBuf::new(), false);
+        Box::new(Visitor { root, limits, all, own: Walked::default(), folder })
+    }
+}
+
+/// One thread's part of a walk, added to the others' when it is dropped.
+struct Visitor<'w> {
+    root: &'w Path,
+    limits: &'w Limits,
+    all: &'w Mutex<Walked>,
+    own: Walked,
+    /// The folder of the last entry, and whether it is in one of other people's code.
+    folder: (PathBuf, bool),
+}
+
+impl Drop for Visitor<'_> {
+    fn drop(&mut self) {
+        lock(self.all).append(std::mem::take(&mut self.own));
+    }
+}
+
+impl ParallelVisitor for Visitor<'_> {
+    fn visit(&mut self, entry: Result<DirEntry, ignore::Error>) -> WalkState {
+        match entry {
+            Ok(entry) => self.entry(entry),
+            Err(error) => {
+                self.own.skip(Skipped::Unreadable);
+                self.own.note(error.to_string());
+            }
+        }
+        WalkState::Continue
+    }
+}
+
+impl Visitor<'_> {
+    fn entry(&mut self, entry: DirEntry) {
+        let Some(kind) = entry.file_type() else { return };
+        if kind.is_dir() {
+            return;
+        }
+        let language =
+            entry.path().extension().and_then(|end| Language::of_extension(end.to_str()?));
+        // What is in other people's code is counted and not read.
+        if self.foreign(entry.path()) {
+            if kind.is_file() && language.is_some() {
+                self.own.skip(Skipped::Vendored);
+            }
+            return;
+        }
+        if kind.is_symlink() {
+            if language.is_some() {
+                self.own.skip(Skipped::Link);
+            }
+            return;
+        }
+        if !kind.is_file() {
+            return;
+        }
+        let name = entry.file_name().to_string_lossy();
+        if Manifests::is_manifest(&name) {
+            self.own.manifests.push(entry.path().to_owned());
+        }
+        let Some(language) = language else {
+            let path = relative(self.root, entry.path());
+            if settings::may_be(&path) {
+                self.own.settings.push((path, entry.path().to_owned()));
+            }
+            return;
+        };
+        if MINIFIED.iter().any(|end| name.ends_with(end)) {
+            return self.own.skip(Skipped::Minified);
+        }
+        let path = relative(self.root, entry.path());
+        let bytes = entry.metadata().map_or(0, |data| data.len());
+        if bytes > self.limits.file_bytes {
+            self.own.skip(Skipped::TooLarge);
+            self.own.note(format!("{path}: larger than {} bytes", self.limits.file_bytes));
+            return;
+        }
+        self.own.files.push(Found { path, file: entry.into_path(), language, bytes });
+    }
+
+    /// Whether a folder of other people's code lies between the root and this.
+    fn foreign(&mut self, path: &Path) -> bool {
+        let folder = path.parent().unwrap_or(path);
+        if self.folder.0 != folder {
+            let below = folder.strip_prefix(self.root).unwrap_or(Path::new(""));
+            self.folder = (folder.to_owned(), below.iter().any(vendored));
+        }
+        self.folder.1
+    }
 }
 
 /// What a configuration leaves out. A glob that is none is told and left out itself.
@@ -262,8 +336,8 @@ fn is_left_out(file: &Path, overrides: &ignore::overrides::Override) -> bool {
         || file.is_relative() && folders.any(|one| overrides.matched(one, true).is_ignore())
 }
 
-fn vendored(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| VENDORED.contains(&name))
+fn vendored(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| VENDORED.contains(&name))
 }
 
 /// The path below a root, with `/`; of a root that is a file its name as it was given.
@@ -324,7 +398,11 @@ fn decode(bytes: &[u8]) -> Result<String, Skipped> {
         return Err(Skipped::Binary);
     }
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    Ok(String::from_utf8_lossy(bytes).into_owned())
+    // Nearly every file is UTF-8, and that is quicker told of the whole than of each part.
+    Ok(match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -359,7 +437,7 @@ mod tests {
         std::os::unix::fs::symlink("..", root.path().join("sub/up")).expect("linked");
         #[cfg(unix)]
         std::os::unix::fs::symlink("/etc/hosts", root.path().join("h.py")).expect("linked");
-        let walked = walk(&[root.path().to_owned()], &["left/".to_owned()], &Limits::default());
+        let walked = walk(&[root.path().to_owned()], &["left/".to_owned()], &Limits::default(), 0);
         let paths: Vec<_> = walked.files.iter().map(|found| found.path.as_str()).collect();
         assert_eq!(paths, ["a.py", "node_modules_ours/c.js", "sub/b.go"]);
         let settings: Vec<_> = walked.settings.iter().map(|(path, _)| path.as_str()).collect();
@@ -376,7 +454,9 @@ mod tests {
         let file = root.path().join("a_gen.py");
         fs::write(&file, "").expect("written");
         let of = |exclude: &str| {
-            walk(std::slice::from_ref(&file), &[exclude.to_owned()], &Limits::default()).files.len()
+            walk(std::slice::from_ref(&file), &[exclude.to_owned()], &Limits::default(), 0)
+                .files
+                .len()
         };
         assert_eq!((of("*_gen.py"), of("other.py")), (0, 1));
     }

@@ -79,7 +79,7 @@ fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, String)>> {
             files.push((named(root), text));
             continue;
         }
-        let walked = walk::walk(std::slice::from_ref(root), &[], &limits);
+        let walked = walk::walk(std::slice::from_ref(root), &[], &limits, 0);
         for (path, file) in walked.settings {
             // What is no text is no configuration.
             let Ok(text) = walk::read(&file, &limits) else { continue };
