@@ -11,16 +11,16 @@ macro_rules! ways {
         }
     };
     (@ field) => {
-        fn field<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Id {
-            match at.child_by_field_name(name) {
+        fn field<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &'static str) -> Id {
+            match at.child_in(name) {
                 Some(child) => node(b, child),
                 None => b.add(at, Kind::Other(Vec::new())),
             }
         }
     };
     (@ maybe) => {
-        fn maybe<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Option<Id> {
-            at.child_by_field_name(name).map(|child| node(b, child))
+        fn maybe<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &'static str) -> Option<Id> {
+            at.child_in(name).map(|child| node(b, child))
         }
     };
     (@ first) => {
@@ -34,6 +34,7 @@ use ways;
 #[cfg(test)]
 mod check;
 mod csharp;
+mod fields;
 mod go;
 mod java;
 mod javascript;

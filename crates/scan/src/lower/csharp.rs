@@ -21,6 +21,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{named, number, unquoted};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Builder, Id, Kind, Op};
 
 /// A whole file.
@@ -55,20 +56,20 @@ fn last<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 /// What is awaited in `await f().ConfigureAwait(false)`: which thread goes on does not matter here.
 fn configured<'t>(b: &Builder<'_>, at: Syntax<'t>) -> Option<Syntax<'t>> {
     let call = child(at, "invocation_expression")?;
-    let function = call.child_by_field_name("function")?;
-    let name = function.child_by_field_name("name")?;
+    let function = call.child_in("function")?;
+    let name = function.child_in("name")?;
     if b.text(name) != "ConfigureAwait" {
         return None;
     }
-    function.child_by_field_name("expression")
+    function.child_in("expression")
 }
 
 fn child<'t>(at: Syntax<'t>, kind: &str) -> Option<Syntax<'t>> {
     named(at).into_iter().find(|child| child.kind() == kind)
 }
 
-fn text_of<'s>(b: &Builder<'s>, at: Syntax<'_>, name: &str) -> Option<&'s str> {
-    at.child_by_field_name(name).map(|child| b.text(child))
+fn text_of<'s>(b: &Builder<'s>, at: Syntax<'_>, name: &'static str) -> Option<&'s str> {
+    at.child_in(name).map(|child| b.text(child))
 }
 
 /// A name without its type arguments.
@@ -101,8 +102,8 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "qualified_name" | "alias_qualified_name" | "member_access_expression" => {
             let of = ["qualifier", "alias", "expression"];
-            let of = of.into_iter().find_map(|name| at.child_by_field_name(name));
-            let name = at.child_by_field_name("name").map_or("", |name| bare(b, name));
+            let of = of.into_iter().find_map(|name| at.child_in(name));
+            let name = at.child_in("name").map_or("", |name| bare(b, name));
             match of {
                 Some(of) => Kind::Field { of: node(b, of), name },
                 None => Kind::Name(name),
@@ -110,16 +111,16 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "conditional_access_expression" => conditional_access(b, at),
         "member_binding_expression" => {
-            Kind::Name(at.child_by_field_name("name").map_or("", |name| bare(b, name)))
+            Kind::Name(at.child_in("name").map_or("", |name| bare(b, name)))
         }
         "element_access_expression" => {
             let of = field(b, at, "expression");
-            let list = at.child_by_field_name("subscript").unwrap_or(at);
+            let list = at.child_in("subscript").unwrap_or(at);
             Kind::Index { of, at: index(b, list) }
         }
         "invocation_expression" => {
             let callee = field(b, at, "function");
-            let args = at.child_by_field_name("arguments");
+            let args = at.child_in("arguments");
             let args = args.map(|list| arguments(b, list)).unwrap_or_default();
             Kind::Call { callee, args, new: false }
         }
@@ -148,7 +149,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             return unary(b, at);
         }
         "binary_expression" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let (left, right) = (field(b, at, "left"), field(b, at, "right"));
             Kind::Binary { op: operator(op), left, right }
         }
@@ -160,7 +161,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "is_pattern_expression" => return pattern::test(b, at),
         "assignment_expression" => {
-            let op = at.child_by_field_name("operator").map_or("=", |op| op.kind());
+            let op = at.child_in("operator").map_or("=", |op| op.kind());
             let op = op.strip_suffix('=').filter(|op| !op.is_empty()).map(operator);
             let (target, value) = (field(b, at, "left"), field(b, at, "right"));
             Kind::Assign { op, target, value }
@@ -216,7 +217,7 @@ fn conditional_access<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
     let of = field(b, at, "condition");
     match parts(at).last() {
         Some(binding) if binding.kind() == "member_binding_expression" => {
-            let name = binding.child_by_field_name("name").map_or("", |name| bare(b, name));
+            let name = binding.child_in("name").map_or("", |name| bare(b, name));
             Kind::Field { of, name }
         }
         Some(binding) if binding.kind() == "element_binding_expression" => {

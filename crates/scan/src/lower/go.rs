@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{each_child, named, number, unquoted};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Builder, Entry, Id, Kind, Op};
 
 /// A whole file.
@@ -27,8 +28,8 @@ fn first_or_other<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     first(b, at).unwrap_or_else(|| b.add(at, Kind::Other(Vec::new())))
 }
 
-fn text_of<'s>(b: &Builder<'s>, at: Syntax<'_>, name: &str) -> Option<&'s str> {
-    at.child_by_field_name(name).map(|child| b.text(child))
+fn text_of<'s>(b: &Builder<'s>, at: Syntax<'_>, name: &'static str) -> Option<&'s str> {
+    at.child_in(name).map(|child| b.text(child))
 }
 
 fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
@@ -84,7 +85,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "true" | "false" => Kind::Bool(at.kind() == "true"),
         "nil" => Kind::Null,
         "unary_expression" => {
-            let op = match at.child_by_field_name("operator").map_or("", |op| op.kind()) {
+            let op = match at.child_in("operator").map_or("", |op| op.kind()) {
                 "*" | "&" | "+" => return field(b, at, "operand"),
                 "-" => Op::Subtract,
                 "!" => Op::Not,
@@ -93,7 +94,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             Kind::Unary { op, of: field(b, at, "operand") }
         }
         "binary_expression" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let (left, right) = (field(b, at, "left"), field(b, at, "right"));
             Kind::Binary { op: operator(op), left, right }
         }
@@ -102,7 +103,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "func_literal" => return declare::function(b, at, None),
         "block" => return flow::block(b, at),
         "assignment_statement" => {
-            let op = at.child_by_field_name("operator").map_or("=", |op| op.kind());
+            let op = at.child_in("operator").map_or("=", |op| op.kind());
             let op = op.strip_suffix('=').filter(|op| !op.is_empty()).map(operator);
             let (target, value) = (field(b, at, "left"), field(b, at, "right"));
             Kind::Assign { op, target, value }
@@ -143,7 +144,7 @@ fn label<'s>(b: &Builder<'s>, at: Syntax<'_>) -> Option<&'s str> {
 
 fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
     let callee = field(b, at, "function");
-    let list = at.child_by_field_name("arguments").map(named).unwrap_or_default();
+    let list = at.child_in("arguments").map(named).unwrap_or_default();
     let args: Vec<_> = list
         .into_iter()
         .map(|arg| {
@@ -184,8 +185,8 @@ fn operator(text: &str) -> Op {
 
 /// `T{…}`: a list of an array or a slice, a record of anything else.
 fn composite<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    let ty = at.child_by_field_name("type");
-    let body = at.child_by_field_name("body").unwrap_or(at);
+    let ty = at.child_in("type");
+    let body = at.child_in("body").unwrap_or(at);
     let kind = match ty.map(|ty| ty.kind()) {
         Some("array_type" | "slice_type" | "implicit_length_array_type") => {
             Kind::List(entries(b, body).into_iter().map(|entry| entry.value).collect())
@@ -217,7 +218,7 @@ fn entries<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Entry<'s>> {
             all.push(Entry { key: None, value: node(b, child) });
             continue;
         }
-        let key = child.child_by_field_name("key").and_then(|key| named(key).first().copied());
+        let key = child.child_in("key").and_then(|key| named(key).first().copied());
         let key = key.and_then(|key| match key.kind() {
             "identifier" | "interpreted_string_literal" | "raw_string_literal" => {
                 Some(Cow::Borrowed(unquoted_name(b.text(key))))

@@ -19,6 +19,7 @@ use tree_sitter::Node as Syntax;
 use super::operator::operator;
 use super::switch::{self, Case};
 use super::{each_child, has_word, in_field, named, number, unquoted};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Builder, Handler, Id, Kind, LoopForm, Op};
 
 /// A whole file.
@@ -67,8 +68,8 @@ fn statement<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
 super::ways!(node, field, maybe, first);
 
 /// The statement in a field as a [`Kind::Block`].
-fn body<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Id {
-    match at.child_by_field_name(name) {
+fn body<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &'static str) -> Id {
+    match at.child_in(name) {
         Some(child) => body_of(b, child),
         None => b.add(at, Kind::Block(Vec::new())),
     }
@@ -163,7 +164,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "array_access" => Kind::Index { of: field(b, at, "array"), at: field(b, at, "index") },
         "method_invocation" => {
-            let callee = match at.child_by_field_name("object") {
+            let callee = match at.child_in("object") {
                 Some(_) => {
                     let kind = part(b, at, "object", "name");
                     b.add(at, kind)
@@ -177,7 +178,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             Kind::Call { callee, args: arguments(b, at), new: false }
         }
         "object_creation_expression" => construction(b, at),
-        "array_creation_expression" => match at.child_by_field_name("value") {
+        "array_creation_expression" => match at.child_in("value") {
             Some(value) => return node(b, value),
             None => {
                 let sizes = in_field(at, "dimensions").into_iter();
@@ -208,20 +209,19 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "character_literal" => Kind::Text(Cow::Borrowed(unquoted(b.text(at)))),
         "true" | "false" => Kind::Bool(at.kind() == "true"),
         "null_literal" => Kind::Null,
-        "unary_expression" => match at.child_by_field_name("operator").map_or("", |op| op.kind()) {
+        "unary_expression" => match at.child_in("operator").map_or("", |op| op.kind()) {
             "+" => return field(b, at, "operand"),
             op => Kind::Unary { op: operator(op), of: field(b, at, "operand") },
         },
         "binary_expression" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let left = field(b, at, "left");
             Kind::Binary { op: operator(op), left, right: field(b, at, "right") }
         }
         // The name a match is given is not kept.
         "instanceof_expression" => {
             let left = field(b, at, "left");
-            let right =
-                at.child_by_field_name("right").or_else(|| at.child_by_field_name("pattern"));
+            let right = at.child_in("right").or_else(|| at.child_in("pattern"));
             match right {
                 Some(right) => Kind::Binary { op: Op::Matches, left, right: node(b, right) },
                 None => Kind::Other(vec![left]),
@@ -233,7 +233,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             otherwise: maybe(b, at, "alternative"),
         },
         "assignment_expression" => {
-            let op = at.child_by_field_name("operator").map_or("=", |op| op.kind());
+            let op = at.child_in("operator").map_or("=", |op| op.kind());
             let op = op.strip_suffix('=').filter(|op| !op.is_empty()).map(operator);
             Kind::Assign { op, target: field(b, at, "left"), value: field(b, at, "right") }
         }
@@ -259,7 +259,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "if_statement" => Kind::If {
             test: field(b, at, "condition"),
             then: body(b, at, "consequence"),
-            otherwise: at.child_by_field_name("alternative").map(|part| {
+            otherwise: at.child_in("alternative").map(|part| {
                 if part.kind() == "if_statement" { node(b, part) } else { body_of(b, part) }
             }),
         },
@@ -268,7 +268,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "switch_expression" => {
             let of = maybe(b, at, "condition");
-            let cases = at.child_by_field_name("body").map(named).unwrap_or_default();
+            let cases = at.child_in("body").map(named).unwrap_or_default();
             let cases = cases.into_iter().map(|case| a_case(b, case)).collect();
             Kind::Match { of, arms: switch::arms(b, cases) }
         }
@@ -294,15 +294,15 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     b.add(at, kind)
 }
 
-fn part<'s>(b: &mut Builder<'s>, at: Syntax<'_>, of: &str, name: &str) -> Kind<'s> {
-    match at.child_by_field_name(name) {
+fn part<'s>(b: &mut Builder<'s>, at: Syntax<'_>, of: &'static str, name: &'static str) -> Kind<'s> {
+    match at.child_in(name) {
         Some(name) => Kind::Field { of: field(b, at, of), name: b.text(name) },
         None => Kind::Other(each_child(b, at, node)),
     }
 }
 
 fn arguments<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Arg<'s>> {
-    let all = at.child_by_field_name("arguments").map(named).unwrap_or_default();
+    let all = at.child_in("arguments").map(named).unwrap_or_default();
     all.into_iter().map(|arg| Arg { name: None, value: node(b, arg), spread: false }).collect()
 }
 
@@ -384,7 +384,7 @@ fn a_case<'s, 't>(b: &mut Builder<'s>, at: Syntax<'t>) -> Case<'t> {
 
 /// `try`; resources are closed before a handler or `finally` runs.
 fn attempt<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
-    let items = at.child_by_field_name("resources").map(named).map(|resources| {
+    let items = at.child_in("resources").map(named).map(|resources| {
         resources.into_iter().map(|resource| declaration::resource(b, resource)).collect()
     });
     let mut body = body(b, at, "body");
@@ -414,6 +414,6 @@ fn handler<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Handler<'s> {
     let types = parameter.map(named).unwrap_or_default();
     let types = types.into_iter().find(|part| part.kind() == "catch_type");
     let types = types.map(|types| each_child(b, types, node)).unwrap_or_default();
-    let name = parameter.and_then(|parameter| parameter.child_by_field_name("name"));
+    let name = parameter.and_then(|parameter| parameter.child_in("name"));
     Handler { types, name: name.map(|name| b.text(name)), guard: None, body: body(b, at, "body") }
 }

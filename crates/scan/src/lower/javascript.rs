@@ -23,6 +23,7 @@ pub(super) use typed::typed;
 use super::operator::operator;
 use super::switch::{self, Case};
 use super::{in_field, named, number, places, unquoted};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Builder, Entry, Handler, Id, Kind, LoopForm};
 
 /// A whole file.
@@ -49,8 +50,8 @@ fn statement<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
             declaration::variables(b, at, all);
         }
         "labeled_statement" => {
-            let name = at.child_by_field_name("label").map(|label| b.text(label));
-            match at.child_by_field_name("body") {
+            let name = at.child_in("label").map(|label| b.text(label));
+            match at.child_in("body") {
                 Some(inner) if is_loop(inner) => {
                     all.push(b.deeper(inner, |b| a_loop(b, inner, name)));
                 }
@@ -65,12 +66,12 @@ fn statement<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
 }
 
 fn export<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
-    if at.child_by_field_name("source").is_some() {
+    if at.child_in("source").is_some() {
         return import::again(b, at, all);
     }
     let decorators = declaration::decorators(b, at);
-    let inner = at.child_by_field_name("declaration");
-    match inner.or_else(|| at.child_by_field_name("value")) {
+    let inner = at.child_in("declaration");
+    match inner.or_else(|| at.child_in("value")) {
         Some(inner) if declaration::is_class(inner) => {
             all.push(b.deeper(inner, |b| declaration::class(b, inner, decorators)));
         }
@@ -90,8 +91,8 @@ fn export<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
 super::ways!(node, field, maybe, first);
 
 /// The statement in a field as a [`Kind::Block`].
-fn body<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &str) -> Id {
-    match at.child_by_field_name(name) {
+fn body<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: &'static str) -> Id {
+    match at.child_in(name) {
         Some(child) => body_of(b, child),
         None => b.add(at, Kind::Block(Vec::new())),
     }
@@ -203,13 +204,13 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "true" | "false" => Kind::Bool(at.kind() == "true"),
         "null" | "undefined" => Kind::Null,
-        "unary_expression" => match at.child_by_field_name("operator").map_or("", |op| op.kind()) {
+        "unary_expression" => match at.child_in("operator").map_or("", |op| op.kind()) {
             // A number of the same value.
             "+" => return field(b, at, "argument"),
             op => Kind::Unary { op: operator(op), of: field(b, at, "argument") },
         },
         "binary_expression" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let left = field(b, at, "left");
             Kind::Binary { op: operator(op), left, right: field(b, at, "right") }
         }
@@ -222,7 +223,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             Kind::Assign { op: None, target: field(b, at, "left"), value: field(b, at, "right") }
         }
         "augmented_assignment_expression" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             Kind::Assign {
                 op: Some(operator(op.strip_suffix('=').unwrap_or(op))),
                 target: field(b, at, "left"),
@@ -230,7 +231,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             }
         }
         "update_expression" => {
-            let sign = at.child_by_field_name("operator");
+            let sign = at.child_in("operator");
             let by = if sign.is_some_and(|sign| sign.kind() == "--") { -1 } else { 1 };
             let before = sign.is_some_and(|sign| sign.start_byte() == at.start_byte());
             Kind::Step { of: field(b, at, "argument"), by, before }
@@ -269,14 +270,14 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "switch_statement" => {
             let of = maybe(b, at, "value");
-            let cases = at.child_by_field_name("body").map(named).unwrap_or_default();
+            let cases = at.child_in("body").map(named).unwrap_or_default();
             let cases = cases.into_iter().map(|case| a_case(b, case)).collect();
             Kind::Match { of, arms: switch::arms(b, cases) }
         }
         "try_statement" => {
             let body = body(b, at, "body");
-            let handler = at.child_by_field_name("handler").map(|part| handler(b, part));
-            let finally = at.child_by_field_name("finalizer");
+            let handler = at.child_in("handler").map(|part| handler(b, part));
+            let finally = at.child_in("finalizer");
             let finally = finally.map(|part| self::body(b, part, "body"));
             let handlers = handler.into_iter().collect();
             Kind::Try { body, handlers, otherwise: None, finally }
@@ -287,12 +288,10 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "return_statement" => Kind::Return(first(b, at)),
         "throw_statement" => Kind::Throw(first(b, at)),
         "break_statement" => {
-            let label = at.child_by_field_name("label").map(|label| b.text(label));
+            let label = at.child_in("label").map(|label| b.text(label));
             Kind::Break { label, value: None }
         }
-        "continue_statement" => {
-            Kind::Continue(at.child_by_field_name("label").map(|label| b.text(label)))
-        }
+        "continue_statement" => Kind::Continue(at.child_in("label").map(|label| b.text(label))),
         _ => Kind::Other(inner(b, at)),
     };
     b.add(at, kind)
@@ -300,14 +299,14 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 
 /// A block, or a class's `static { … }`.
 fn block_of<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    match at.child_by_field_name("body") {
+    match at.child_in("body") {
         Some(inner) => body_of(b, inner),
         None => block(b, at, Vec::new()),
     }
 }
 
-fn part<'s>(b: &mut Builder<'s>, at: Syntax<'_>, of: &str, name: &str) -> Kind<'s> {
-    match at.child_by_field_name(name) {
+fn part<'s>(b: &mut Builder<'s>, at: Syntax<'_>, of: &'static str, name: &'static str) -> Kind<'s> {
+    match at.child_in(name) {
         Some(name) => Kind::Field { of: field(b, at, of), name: b.text(name) },
         None => Kind::Other(inner(b, at)),
     }
@@ -315,10 +314,8 @@ fn part<'s>(b: &mut Builder<'s>, at: Syntax<'_>, of: &str, name: &str) -> Kind<'
 
 /// A call.
 fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    match at.child_by_field_name("function") {
-        Some(function) if at.child_by_field_name("type_arguments").is_some() => {
-            typed_call(b, at, function)
-        }
+    match at.child_in("function") {
+        Some(function) if at.child_in("type_arguments").is_some() => typed_call(b, at, function),
         Some(function) => match bound(b, at, function) {
             Some(written) => node(b, written),
             None => {
@@ -333,21 +330,21 @@ fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 
 /// What is bound in `f.bind(this)`, `function () { … }.bind(this)`: it is called as it is written.
 fn bound<'t>(b: &Builder<'_>, at: Syntax<'t>, callee: Syntax<'t>) -> Option<Syntax<'t>> {
-    let bind = callee.child_by_field_name("property")?;
-    let given = named(at.child_by_field_name("arguments")?);
+    let bind = callee.child_in("property")?;
+    let given = named(at.child_in("arguments")?);
     let this = matches!(&given[..], [only] if only.kind() == "this");
-    let of = callee.child_by_field_name("object").filter(|_| this && b.text(bind) == "bind")?;
+    let of = callee.child_in("object").filter(|_| this && b.text(bind) == "bind")?;
     Some(of)
 }
 
 /// The grammar reads `await f<T>(x)` as `(await f)<T>(x)`, and `a + f<T>(x)` as `(a + f)<T>(x)`:
 /// what is called is only the last operand.
 fn typed_call<'s>(b: &mut Builder<'s>, at: Syntax<'_>, function: Syntax<'_>) -> Id {
-    let op = function.child_by_field_name("operator").map_or("", |op| op.kind());
+    let op = function.child_in("operator").map_or("", |op| op.kind());
     let (left, last) = match function.kind() {
         "await_expression" => (None, named(function).first().copied()),
-        "unary_expression" => (None, function.child_by_field_name("argument")),
-        "binary_expression" => (maybe(b, function, "left"), function.child_by_field_name("right")),
+        "unary_expression" => (None, function.child_in("argument")),
+        "binary_expression" => (maybe(b, function, "left"), function.child_in("right")),
         _ => {
             let callee = node(b, function);
             let args = arguments(b, at);
@@ -380,7 +377,7 @@ fn list<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
 }
 
 fn arguments<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Arg<'s>> {
-    let Some(list) = at.child_by_field_name("arguments") else { return Vec::new() };
+    let Some(list) = at.child_in("arguments") else { return Vec::new() };
     // A template with a tag is given to the tag.
     let all = if list.kind() == "arguments" { named(list) } else { vec![list] };
     let mut args = Vec::with_capacity(all.len());
@@ -409,9 +406,9 @@ fn record<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
     let mut entries = Vec::new();
     for child in named(at) {
         let (name, value) = match child.kind() {
-            "pair" | "pair_pattern" => (child.child_by_field_name("key"), field(b, child, "value")),
-            "method_definition" => (child.child_by_field_name("name"), node(b, child)),
-            "object_assignment_pattern" => (child.child_by_field_name("left"), node(b, child)),
+            "pair" | "pair_pattern" => (child.child_in("key"), field(b, child, "value")),
+            "method_definition" => (child.child_in("name"), node(b, child)),
+            "object_assignment_pattern" => (child.child_in("left"), node(b, child)),
             "spread_element" | "rest_pattern" => match first(b, child) {
                 Some(value) => (None, value),
                 None => continue,
@@ -427,7 +424,7 @@ fn record<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
 fn branch<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
     let test = field(b, at, "condition");
     let then = body(b, at, "consequence");
-    let other = at.child_by_field_name("alternative");
+    let other = at.child_in("alternative");
     let other = other.and_then(|part| named(part).first().copied());
     let otherwise = other
         .map(|part| if part.kind() == "if_statement" { node(b, part) } else { body_of(b, part) });
@@ -465,14 +462,14 @@ fn a_case<'s, 't>(b: &mut Builder<'s>, at: Syntax<'t>) -> Case<'t> {
 }
 
 fn handler<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Handler<'s> {
-    let parameter = at.child_by_field_name("parameter");
+    let parameter = at.child_in("parameter");
     let name = parameter.map(|name| b.text(name));
     // `catch ({ message })` takes the error apart first.
     let mut all = Vec::new();
     if let Some(pattern) = parameter.filter(|name| name.kind() != "identifier") {
         all.push(declaration::taken_apart(b, pattern));
     }
-    let body = match at.child_by_field_name("body") {
+    let body = match at.child_in("body") {
         Some(inner) => b.deeper(inner, |b| block(b, inner, all)),
         None => b.add(at, Kind::Block(all)),
     };

@@ -18,6 +18,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{each_child, has_word, in_block, named, number, unquoted};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Builder, Id, Kind, LoopForm, Op};
 
 /// A whole file.
@@ -150,7 +151,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "character_literal" => Kind::Text(Cow::Borrowed(unquoted(b.text(at)))),
         "unary_expression" => return unary(b, at),
         "binary_expression" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let (left, right) = (field(b, at, "left"), field(b, at, "right"));
             Kind::Binary { op: operator(op), left, right }
         }
@@ -182,7 +183,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "infix_expression" => return infix(b, at),
         "collection_literal" => Kind::List(each_child(b, at, node)),
         "assignment" => {
-            let op = at.child_by_field_name("operator").map_or("=", |op| op.kind());
+            let op = at.child_in("operator").map_or("=", |op| op.kind());
             let op = op.strip_suffix('=').filter(|op| !op.is_empty()).map(operator);
             let (target, value) = (field(b, at, "left"), field(b, at, "right"));
             Kind::Assign { op, target, value }
@@ -205,7 +206,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             return flow::flow(b, at, None);
         }
         "return_expression" => {
-            let label = at.child_by_field_name("label");
+            let label = at.child_in("label");
             let value = named(at).into_iter().rfind(|child| Some(*child) != label);
             match (label, value) {
                 (Some(label), None) => Kind::Continue(Some(b.text(label))),
@@ -303,8 +304,8 @@ fn argument<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Arg<'s> {
 }
 
 fn unary<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    let operator = at.child_by_field_name("operator");
-    let argument = at.child_by_field_name("argument");
+    let operator = at.child_in("operator");
+    let argument = at.child_in("argument");
     let before = match (operator, argument) {
         (Some(operator), Some(argument)) => operator.start_byte() < argument.start_byte(),
         _ => false,

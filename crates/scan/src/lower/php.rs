@@ -20,6 +20,7 @@ use tree_sitter::Node as Syntax;
 use super::operator::operator;
 use super::switch::{self, Case};
 use super::{each_child, has_word, in_field, named, number, places, unquoted};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Arm, Builder, Entry, Handler, Id, Kind, LoopForm, Op};
 
 /// A whole file.
@@ -44,7 +45,7 @@ fn statement<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
             declaration::variables(b, at, all);
         }
         "namespace_definition" => {
-            let inner = at.child_by_field_name("body").map(named).unwrap_or_default();
+            let inner = at.child_in("body").map(named).unwrap_or_default();
             for child in inner {
                 all.push(node(b, child));
             }
@@ -163,7 +164,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "boolean" => Kind::Bool(b.text(at).eq_ignore_ascii_case("true")),
         "null" => Kind::Null,
         "unary_op_expression" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let of = named(at).last().map(|of| node(b, *of));
             match (op, of) {
                 ("+", Some(of)) => return of,
@@ -172,7 +173,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             }
         }
         "binary_expression" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let op = if op == "." { Op::Add } else { operator(op) };
             let left = field(b, at, "left");
             Kind::Binary { op, left, right: field(b, at, "right") }
@@ -190,7 +191,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             Kind::Assign { op: None, target: field(b, at, "left"), value: field(b, at, "right") }
         }
         "augmented_assignment_expression" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let op = if op == ".=" { Op::Add } else { operator(op.trim_end_matches('=')) };
             Kind::Assign {
                 op: Some(op),
@@ -199,7 +200,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             }
         }
         "update_expression" => {
-            let sign = at.child_by_field_name("operator");
+            let sign = at.child_in("operator");
             let by = if sign.is_some_and(|sign| sign.kind() == "--") { -1 } else { 1 };
             let before = sign.is_some_and(|sign| sign.start_byte() == at.start_byte());
             Kind::Step { of: field(b, at, "argument"), by, before }
@@ -221,13 +222,13 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "switch_statement" => {
             let of = maybe(b, at, "condition");
-            let cases = at.child_by_field_name("body").map(named).unwrap_or_default();
+            let cases = at.child_in("body").map(named).unwrap_or_default();
             let cases = cases.into_iter().map(|case| a_case(b, case)).collect();
             Kind::Match { of, arms: switch::arms(b, cases) }
         }
         "match_expression" => {
             let of = maybe(b, at, "condition");
-            let parts = at.child_by_field_name("body").map(named).unwrap_or_default();
+            let parts = at.child_in("body").map(named).unwrap_or_default();
             Kind::Match { of, arms: parts.into_iter().map(|part| arm(b, part)).collect() }
         }
         "try_statement" => {
@@ -272,11 +273,11 @@ fn qualified<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 }
 
 /// `$a->b`, `A::$b`, `$a->$b`.
-fn part<'s>(b: &mut Builder<'s>, at: Syntax<'_>, of: &str) -> Id {
+fn part<'s>(b: &mut Builder<'s>, at: Syntax<'_>, of: &'static str) -> Id {
     // `A::$b` is a field, but in `A::$b()` the variable has the method's name.
     let fixed = at.kind() == "scoped_property_access_expression";
     let of_id = field(b, at, of);
-    let kind = match at.child_by_field_name("name") {
+    let kind = match at.child_in("name") {
         Some(name) if name.kind() == "name" || (fixed && name.kind() == "variable_name") => {
             Kind::Field { of: of_id, name: b.text(name).trim_start_matches('$') }
         }
@@ -288,7 +289,7 @@ fn part<'s>(b: &mut Builder<'s>, at: Syntax<'_>, of: &str) -> Id {
 
 /// A call; `f(...)` is only what would be called.
 fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>, callee: Id) -> Id {
-    let list = at.child_by_field_name("arguments");
+    let list = at.child_in("arguments");
     let parts = list.map(named).unwrap_or_default();
     if parts.iter().any(|part| part.kind() == "variadic_placeholder") {
         return callee;
@@ -300,7 +301,7 @@ fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>, callee: Id) -> Id {
 fn arguments<'s>(b: &mut Builder<'s>, list: Option<Syntax<'_>>) -> Vec<Arg<'s>> {
     let mut args = Vec::new();
     for part in list.map(named).unwrap_or_default() {
-        let name = part.child_by_field_name("name");
+        let name = part.child_in("name");
         let spread = named(part).iter().any(|inner| inner.kind() == "variadic_unpacking");
         args.push(Arg { name: name.map(|name| b.text(name)), value: node(b, part), spread });
     }
@@ -310,7 +311,7 @@ fn arguments<'s>(b: &mut Builder<'s>, list: Option<Syntax<'_>>) -> Vec<Arg<'s>> 
 /// A text of any form; with placeholders what is in them.
 fn text<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
     const PLAIN: &[&str] = &["string_content", "escape_sequence", "nowdoc_string"];
-    let holder = at.child_by_field_name("value").unwrap_or(at);
+    let holder = at.child_in("value").unwrap_or(at);
     let inner: Vec<_> = named(holder)
         .into_iter()
         .filter(|part| !PLAIN.contains(&part.kind()) && !part.kind().starts_with("heredoc_"))
@@ -376,7 +377,7 @@ fn branch<'s>(b: &mut Builder<'s>, at: Syntax<'_>, others: &[Syntax<'_>]) -> Id 
             if part.kind() == "else_if_clause" {
                 return branch(b, *part, rest);
             }
-            match part.child_by_field_name("body") {
+            match part.child_in("body") {
                 Some(inner) if inner.kind() == "if_statement" => node(b, inner),
                 _ => body(b, *part, "body"),
             }
@@ -393,7 +394,7 @@ fn a_loop<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             step: maybe(b, at, "update"),
         },
         "foreach_statement" => {
-            let inside = at.child_by_field_name("body");
+            let inside = at.child_in("body");
             let parts = named(at).into_iter().filter(|part| Some(*part) != inside);
             let mut parts = parts.collect::<Vec<_>>().into_iter();
             let over = match parts.next() {
@@ -419,7 +420,7 @@ fn a_loop<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 }
 
 fn a_case<'s, 't>(b: &mut Builder<'s>, at: Syntax<'t>) -> Case<'t> {
-    let value = at.child_by_field_name("value");
+    let value = at.child_in("value");
     let patterns = value.map(|value| node(b, value)).into_iter().collect();
     let mut statements = Vec::new();
     for part in named(at).into_iter().filter(|part| Some(*part) != value).collect::<Vec<_>>() {
@@ -430,14 +431,14 @@ fn a_case<'s, 't>(b: &mut Builder<'s>, at: Syntax<'t>) -> Case<'t> {
 }
 
 fn arm<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Arm {
-    let list = at.child_by_field_name("conditional_expressions");
+    let list = at.child_in("conditional_expressions");
     let patterns = list.map(|list| each_child(b, list, node)).unwrap_or_default();
     Arm { patterns, guard: None, body: field(b, at, "return_expression") }
 }
 
 fn handler<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Handler<'s> {
-    let types = at.child_by_field_name("type");
+    let types = at.child_in("type");
     let types = types.map(|list| each_child(b, list, node)).unwrap_or_default();
-    let name = at.child_by_field_name("name").map(|name| b.text(name).trim_start_matches('$'));
+    let name = at.child_in("name").map(|name| b.text(name).trim_start_matches('$'));
     Handler { types, name, guard: None, body: body(b, at, "body") }
 }

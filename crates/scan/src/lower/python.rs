@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{each_child, has_word, in_field, named, number, unquoted};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Arm, Builder, Entry, Handler, Id, Kind, LoopForm, Op, Param};
 
 /// A whole file.
@@ -31,10 +32,10 @@ fn block<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 }
 
 fn imports<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
-    let from = at.child_by_field_name("module_name").map(|module| b.text(module));
+    let from = at.child_in("module_name").map(|module| b.text(module));
     for name in in_field(at, "name") {
-        let (what, alias) = match name.child_by_field_name("alias") {
-            Some(alias) => (name.child_by_field_name("name").unwrap_or(name), Some(b.text(alias))),
+        let (what, alias) = match name.child_in("alias") {
+            Some(alias) => (name.child_in("name").unwrap_or(name), Some(b.text(alias))),
             None => (name, None),
         };
         let what = b.text(what);
@@ -67,7 +68,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             }
         }
         "identifier" | "dotted_name" | "keyword_identifier" => name(b, at),
-        "attribute" => match at.child_by_field_name("attribute") {
+        "attribute" => match at.child_in("attribute") {
             Some(attribute) => Kind::Field { of: field(b, at, "object"), name: b.text(attribute) },
             None => Kind::Other(each_child(b, at, node)),
         },
@@ -95,7 +96,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "not_operator" => Kind::Unary { op: Op::Not, of: field(b, at, "argument") },
         "binary_operator" | "boolean_operator" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             Kind::Binary {
                 op: operator(op),
                 left: field(b, at, "left"),
@@ -116,7 +117,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             value: maybe(b, at, "value"),
             constant: false,
         },
-        "assignment" => match (at.child_by_field_name("right"), at.child_by_field_name("type")) {
+        "assignment" => match (at.child_in("right"), at.child_in("type")) {
             // An annotated name is a declaration.
             (None, Some(ty)) => Kind::Let {
                 target: field(b, at, "left"),
@@ -131,7 +132,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             },
         },
         "augmented_assignment" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             Kind::Assign {
                 op: Some(operator(op.trim_end_matches('='))),
                 target: field(b, at, "left"),
@@ -176,7 +177,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "try_statement" => return attempt(b, at),
         "match_statement" => {
             let of = maybe(b, at, "subject");
-            let cases = at.child_by_field_name("body").map(named).unwrap_or_default();
+            let cases = at.child_in("body").map(named).unwrap_or_default();
             let arms = cases.into_iter().filter(|case| case.kind() == "case_clause");
             Kind::Match { of, arms: arms.map(|case| arm(b, case)).collect() }
         }
@@ -211,7 +212,7 @@ fn name<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
 /// A call; `range(…)` and `itertools.count(…)` are a [`Kind::Range`] unless they have a step.
 fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let callee = field(b, at, "function");
-    let Some(list) = at.child_by_field_name("arguments") else {
+    let Some(list) = at.child_in("arguments") else {
         return b.add(at, Kind::Call { callee, args: Vec::new(), new: false });
     };
     if list.kind() != "argument_list" {
@@ -239,7 +240,7 @@ fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         let entries = args.iter().map(entry).collect();
         return b.add(at, Kind::Record { ty: None, entries });
     }
-    let counts = at.child_by_field_name("function").map(|name| b.text(name));
+    let counts = at.child_in("function").map(|name| b.text(name));
     if counts == Some("itertools.count") && args.len() < 2 {
         let from = args.first().map(|arg| arg.value);
         return b.add(at, Kind::Range { from, to: None, inclusive: false });
@@ -250,7 +251,7 @@ fn call<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 fn argument<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Arg<'s> {
     match at.kind() {
         "keyword_argument" => Arg {
-            name: at.child_by_field_name("name").map(|name| b.text(name)),
+            name: at.child_in("name").map(|name| b.text(name)),
             value: field(b, at, "value"),
             spread: false,
         },
@@ -331,7 +332,7 @@ fn record<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
             entries.push(Entry { key: None, value });
             continue;
         }
-        let key = child.child_by_field_name("key");
+        let key = child.child_in("key");
         let text = key.filter(|key| key.kind() == "string").map(|key| unquoted(b.text(key)));
         let value = field(b, child, "value");
         entries.push(Entry { key: text.map(Cow::Borrowed), value });
@@ -340,10 +341,10 @@ fn record<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
 }
 
 fn params<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
-    let Some(list) = at.child_by_field_name("parameters") else { return Vec::new() };
+    let Some(list) = at.child_in("parameters") else { return Vec::new() };
     let mut all = Vec::new();
     for child in named(list) {
-        let ty = child.child_by_field_name("type").map(|ty| b.text(ty));
+        let ty = child.child_in("type").map(|ty| b.text(ty));
         let param = match child.kind() {
             "identifier" => Param { name: b.text(child), default: None, ty: None },
             "typed_parameter" => match named(child).first() {
@@ -351,7 +352,7 @@ fn params<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
                 None => continue,
             },
             "default_parameter" | "typed_default_parameter" => {
-                let Some(name) = child.child_by_field_name("name") else { continue };
+                let Some(name) = child.child_in("name") else { continue };
                 Param { name: b.text(name), default: maybe(b, child, "value"), ty }
             }
             "list_splat_pattern" | "dictionary_splat_pattern" => {
@@ -370,16 +371,16 @@ fn params<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
 fn decorated<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let decorators = named(at).into_iter().filter(|child| child.kind() == "decorator");
     let decorators = decorators.filter_map(|child| first(b, child)).collect();
-    match at.child_by_field_name("definition") {
+    match at.child_in("definition") {
         Some(inner) => b.deeper(at, |b| definition(b, inner, decorators)),
         None => b.add(at, Kind::Other(decorators)),
     }
 }
 
 fn definition<'s>(b: &mut Builder<'s>, at: Syntax<'_>, decorators: Vec<Id>) -> Id {
-    let name = at.child_by_field_name("name").map(|name| b.text(name));
+    let name = at.child_in("name").map(|name| b.text(name));
     let kind = if at.kind() == "class_definition" {
-        let bases = at.child_by_field_name("superclasses");
+        let bases = at.child_in("superclasses");
         let bases = bases.map(|list| each_child(b, list, node)).unwrap_or_default();
         Kind::Class { name, bases, decorators, body: field(b, at, "body") }
     } else {
@@ -411,7 +412,7 @@ fn branch<'s>(b: &mut Builder<'s>, at: Syntax<'_>, others: &[Syntax<'_>]) -> Id 
 }
 
 fn otherwise<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Option<Id> {
-    at.child_by_field_name("alternative").and_then(|part| maybe(b, part, "body"))
+    at.child_in("alternative").and_then(|part| maybe(b, part, "body"))
 }
 
 fn attempt<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
@@ -430,10 +431,10 @@ fn attempt<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 
 fn handler<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Handler<'s> {
     let mut types = Vec::new();
-    let mut alias = at.child_by_field_name("alias");
-    if let Some(mut value) = at.child_by_field_name("value") {
+    let mut alias = at.child_in("alias");
+    if let Some(mut value) = at.child_in("value") {
         if value.kind() == "as_pattern" {
-            alias = value.child_by_field_name("alias");
+            alias = value.child_in("alias");
             value = named(value).first().copied().unwrap_or(value);
         }
         if value.kind() == "tuple" {
@@ -454,7 +455,7 @@ fn arm<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Arm {
     let patterns = named(at).into_iter().filter(|child| child.kind() == "case_pattern");
     let patterns: Vec<_> = patterns.filter(|child| b.text(*child) != "_").collect();
     let patterns = patterns.into_iter().map(|child| node(b, child)).collect();
-    let guard = at.child_by_field_name("guard").and_then(|guard| first(b, guard));
+    let guard = at.child_in("guard").and_then(|guard| first(b, guard));
     Arm { patterns, guard, body: field(b, at, "consequence") }
 }
 
@@ -473,7 +474,7 @@ fn with_item<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         return field(b, at, "value");
     }
     let children = named(at);
-    let alias = at.child_by_field_name("alias");
+    let alias = at.child_in("alias");
     match (children.first(), alias) {
         (Some(value), Some(alias)) => {
             let value = node(b, *value);

@@ -21,6 +21,7 @@ use tree_sitter::Node as Syntax;
 use self::scope::Scope;
 use super::operator::operator;
 use super::{in_field, named, number, unquoted};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arm, Builder, Entry, Handler, Id, Kind, LoopForm, Op};
 
 /// A whole file.
@@ -33,8 +34,8 @@ fn node<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
     b.deeper(at, |b| one(b, s, at))
 }
 
-fn field<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>, name: &str) -> Id {
-    match at.child_by_field_name(name) {
+fn field<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>, name: &'static str) -> Id {
+    match at.child_in(name) {
         Some(child) => node(b, s, child),
         None => b.add(at, Kind::Other(Vec::new())),
     }
@@ -52,8 +53,8 @@ fn block<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
 }
 
 /// The statements in a field as a [`Kind::Block`].
-fn body<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>, name: &str) -> Id {
-    match at.child_by_field_name(name) {
+fn body<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>, name: &'static str) -> Id {
+    match at.child_in(name) {
         Some(child) => b.deeper(child, |b| match child.kind() {
             "then" | "do" | "else" | "block_body" | "body_statement" => block(b, s, child),
             _ => {
@@ -97,8 +98,8 @@ fn one<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
             let of = b.add(at, Kind::Name("self"));
             Kind::Field { of, name: b.text(at).trim_start_matches('@') }
         }
-        "scope_resolution" => match at.child_by_field_name("name") {
-            Some(name) => match at.child_by_field_name("scope") {
+        "scope_resolution" => match at.child_in("name") {
+            Some(name) => match at.child_in("scope") {
                 Some(of) => Kind::Field { of: node(b, s, of), name: b.text(name) },
                 None => Kind::Name(b.text(name)),
             },
@@ -129,11 +130,11 @@ fn one<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
         "nil" => Kind::Null,
         "hash" => record(b, s, at),
         "unary" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             Kind::Unary { op: operator(op), of: field(b, s, at, "operand") }
         }
         "binary" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             // `===` asks a pattern.
             let op = if op == "===" { Op::Matches } else { operator(op) };
             let left = field(b, s, at, "left");
@@ -145,12 +146,12 @@ fn one<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
             Kind::If { test, then, otherwise: Some(field(b, s, at, "alternative")) }
         }
         "range" => Kind::Range {
-            from: at.child_by_field_name("begin").map(|end| node(b, s, end)),
-            to: at.child_by_field_name("end").map(|end| node(b, s, end)),
-            inclusive: at.child_by_field_name("operator").is_some_and(|op| op.kind() == ".."),
+            from: at.child_in("begin").map(|end| node(b, s, end)),
+            to: at.child_in("end").map(|end| node(b, s, end)),
+            inclusive: at.child_in("operator").is_some_and(|op| op.kind() == ".."),
         },
         "assignment" => {
-            let left = at.child_by_field_name("left");
+            let left = at.child_in("left");
             let target = match left {
                 Some(left) => scope::target(b, s, left),
                 None => b.add(at, Kind::Other(Vec::new())),
@@ -163,12 +164,12 @@ fn one<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
             }
         }
         "operator_assignment" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let op = match op {
                 "||=" => Op::Else,
                 op => operator(op.strip_suffix('=').unwrap_or(op)),
             };
-            let target = match at.child_by_field_name("left") {
+            let target = match at.child_in("left") {
                 Some(left) => scope::target(b, s, left),
                 None => b.add(at, Kind::Other(Vec::new())),
             };
@@ -181,7 +182,7 @@ fn one<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
         "if" | "elsif" | "unless" => {
             let test = field(b, s, at, "condition");
             let then = body(b, s, at, "consequence");
-            let otherwise = at.child_by_field_name("alternative").map(|part| node(b, s, part));
+            let otherwise = at.child_in("alternative").map(|part| node(b, s, part));
             let test = if at.kind() == "unless" { not(b, test) } else { test };
             Kind::If { test, then, otherwise }
         }
@@ -258,7 +259,7 @@ fn key<'s>(b: &Builder<'s>, at: Syntax<'_>) -> Option<&'s str> {
 
 /// The value of a pair; `a:` alone is what is called so.
 fn paired<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
-    match at.child_by_field_name("value") {
+    match at.child_in("value") {
         Some(value) => node(b, s, value),
         None => {
             let name = b.text(at).trim_end_matches(':');
@@ -272,7 +273,7 @@ fn record<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Kind<'s
     for child in named(at) {
         let (key, value) = match child.kind() {
             "pair" => {
-                let key = child.child_by_field_name("key").and_then(|name| key(b, name));
+                let key = child.child_in("key").and_then(|name| key(b, name));
                 (key, paired(b, s, child))
             }
             _ => match named(child).first() {
@@ -291,13 +292,13 @@ fn a_loop<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
     let first = modifier.then(|| body(b, s, at, "body"));
     let form = if at.kind() == "for" {
         let over = field(b, s, at, "value");
-        let var = at.child_by_field_name("pattern").map(|name| scope::target(b, s, name));
+        let var = at.child_in("pattern").map(|name| scope::target(b, s, name));
         LoopForm::Each { var, over }
     } else {
         let test = field(b, s, at, "condition");
         let test = if at.kind().starts_with("until") { not(b, test) } else { test };
         // `begin … end while x` runs once before it asks.
-        let begun = at.child_by_field_name("body").is_some_and(|body| body.kind() == "begin");
+        let begun = at.child_in("body").is_some_and(|body| body.kind() == "begin");
         if modifier && begun { LoopForm::DoWhile(test) } else { LoopForm::While(test) }
     };
     let form = super::endless(b, form);
@@ -312,7 +313,7 @@ fn choice<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
         .into_iter()
         .filter(|part| matches!(part.kind(), "when" | "in_clause" | "else"))
         .collect();
-    let Some(subject) = at.child_by_field_name("value") else {
+    let Some(subject) = at.child_in("value") else {
         return match chain(b, s, &parts) {
             Some(id) => id,
             None => b.add(at, Kind::Block(Vec::new())),
@@ -329,7 +330,7 @@ fn choice<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
         for pattern in in_field(part, "pattern") {
             patterns.push(scope::pattern(b, s, pattern));
         }
-        let guard = part.child_by_field_name("guard").map(|guard| {
+        let guard = part.child_in("guard").map(|guard| {
             let test = field(b, s, guard, "condition");
             if guard.kind() == "unless_guard" { not(b, test) } else { test }
         });
@@ -387,9 +388,9 @@ fn attempt<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
 }
 
 fn handler<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Handler<'s> {
-    let types = at.child_by_field_name("exceptions").map(named).unwrap_or_default();
+    let types = at.child_in("exceptions").map(named).unwrap_or_default();
     let types = types.into_iter().map(|ty| node(b, s, ty)).collect();
-    let variable = at.child_by_field_name("variable").and_then(|v| named(v).first().copied());
+    let variable = at.child_in("variable").and_then(|v| named(v).first().copied());
     let name = variable.map(|name| b.text(name));
     name.into_iter().for_each(|name| s.declare(name));
     Handler { types, name, guard: None, body: body(b, s, at, "body") }

@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{each_child, named, number, unquoted};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Builder, Entry, Id, Kind, Op};
 
 /// A whole file.
@@ -36,8 +37,8 @@ fn last<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     }
 }
 
-fn text_of<'s>(b: &Builder<'s>, at: Syntax<'_>, name: &str) -> Option<&'s str> {
-    at.child_by_field_name(name).map(|child| b.text(child))
+fn text_of<'s>(b: &Builder<'s>, at: Syntax<'_>, name: &'static str) -> Option<&'s str> {
+    at.child_in(name).map(|child| b.text(child))
 }
 
 fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
@@ -81,7 +82,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "call_expression" => {
             let callee = field(b, at, "function");
-            let list = at.child_by_field_name("arguments").map(named).unwrap_or_default();
+            let list = at.child_in("arguments").map(named).unwrap_or_default();
             let list = list.into_iter().filter(|arg| arg.kind() != "attribute_item");
             let args = list.map(|arg| Arg { name: None, value: node(b, arg), spread: false });
             let args = args.collect();
@@ -109,7 +110,7 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         "negative_literal" => Kind::Unary { op: Op::Subtract, of: last(b, at) },
         "binary_expression" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let (left, right) = (field(b, at, "left"), field(b, at, "right"));
             Kind::Binary { op: operator(op), left, right }
         }
@@ -118,19 +119,19 @@ fn one<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             Kind::Assign { op: None, target, value }
         }
         "compound_assignment_expr" => {
-            let op = at.child_by_field_name("operator").map_or("", |op| op.kind());
+            let op = at.child_in("operator").map_or("", |op| op.kind());
             let op = Some(operator(op.trim_end_matches('=')));
             let (target, value) = (field(b, at, "left"), field(b, at, "right"));
             Kind::Assign { op, target, value }
         }
         "range_expression" => range(b, at),
         "tuple_expression" => Kind::List(each_child(b, at, node)),
-        "array_expression" if at.child_by_field_name("length").is_none() => {
+        "array_expression" if at.child_in("length").is_none() => {
             Kind::List(each_child(b, at, node))
         }
         "struct_expression" => {
             let ty = maybe(b, at, "name");
-            let body = at.child_by_field_name("body").map(named).unwrap_or_default();
+            let body = at.child_in("body").map(named).unwrap_or_default();
             let entries = body.into_iter().map(|child| entry(b, child)).collect();
             Kind::Record { ty, entries }
         }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{arguments, child, each, field, last, maybe, node, parts};
+use crate::lower::fields::Fields as _;
 use crate::lower::{named, unquoted};
 use crate::tree::{Arg, Builder, Entry, Id, Kind};
 
@@ -37,7 +38,7 @@ pub(super) fn creation<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 }
 
 fn object<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    let list = at.child_by_field_name("arguments").or_else(|| child(at, "argument_list"));
+    let list = at.child_in("arguments").or_else(|| child(at, "argument_list"));
     let args = list.map(|list| arguments(b, list)).unwrap_or_default();
     let body = child(at, "initializer_expression");
     let kind = match body {
@@ -46,7 +47,7 @@ fn object<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             initializer(b, body, ty)
         }
         _ => {
-            let callee = match at.child_by_field_name("type") {
+            let callee = match at.child_in("type") {
                 Some(_) => field(b, at, "type"),
                 None => b.add(at, Kind::Name("new")),
             };
@@ -79,9 +80,7 @@ fn initializer<'s>(b: &mut Builder<'s>, at: Syntax<'_>, ty: Option<Id>) -> Kind<
     let mut entries = Vec::new();
     for part in all {
         let (key, value) = match part.kind() {
-            "assignment_expression" => {
-                (part.child_by_field_name("left"), part.child_by_field_name("right"))
-            }
+            "assignment_expression" => (part.child_in("left"), part.child_in("right")),
             _ => match named(part)[..] {
                 [key, value] => (Some(key), Some(value)),
                 _ => (None, Some(part)),

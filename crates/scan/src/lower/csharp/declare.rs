@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{arguments, bare, child, each, field, last, maybe, node, parts, text_of};
+use crate::lower::fields::Fields as _;
 use crate::lower::{has_word, named};
 use crate::tree::{Arg, Builder, Id, Kind, Param};
 
@@ -68,7 +69,7 @@ fn has_modifier(b: &Builder<'_>, at: Syntax<'_>, word: &str) -> bool {
 
 /// The type as written; `var` is none.
 pub(super) fn type_of<'s>(b: &Builder<'s>, at: Syntax<'_>) -> Option<&'s str> {
-    let ty = at.child_by_field_name("type").filter(|ty| ty.kind() != "implicit_type");
+    let ty = at.child_in("type").filter(|ty| ty.kind() != "implicit_type");
     ty.map(|ty| b.text(ty))
 }
 
@@ -115,7 +116,7 @@ fn property<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
     let target = field(b, at, "name");
     let ty = type_of(b, at);
     let value = maybe(b, at, "value");
-    let accessors = at.child_by_field_name("accessors").map(named).unwrap_or_default();
+    let accessors = at.child_in("accessors").map(named).unwrap_or_default();
     let mut constant = true;
     for accessor in &accessors {
         let word = text_of(b, *accessor, "name").unwrap_or_default();
@@ -123,7 +124,7 @@ fn property<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
     }
     all.push(b.add(at, Kind::Let { target, ty, value, constant }));
     for accessor in accessors {
-        if accessor.child_by_field_name("body").is_some() {
+        if accessor.child_in("body").is_some() {
             let body = field(b, accessor, "body");
             let name = text_of(b, at, "name");
             let (params, decorators) = (Vec::new(), Vec::new());
@@ -199,7 +200,7 @@ fn function<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: Option<&'s str>) -> I
 pub(super) fn lambda<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let decorators = decorators(b, at);
     let params = params(b, at);
-    let body = match at.child_by_field_name("body") {
+    let body = match at.child_in("body") {
         Some(body) => node(b, body),
         None => last(b, at),
     };
@@ -208,7 +209,7 @@ pub(super) fn lambda<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 }
 
 fn params<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
-    let list = at.child_by_field_name("parameters").or_else(|| child(at, "parameter_list"));
+    let list = at.child_in("parameters").or_else(|| child(at, "parameter_list"));
     let Some(list) = list else { return Vec::new() };
     if list.kind() == "implicit_parameter" {
         return vec![Param { name: b.text(list), default: None, ty: None }];
@@ -229,7 +230,7 @@ fn params<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
 
 fn class<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let decorators = decorators(b, at);
-    let name = at.child_by_field_name("name").map(|name| bare(b, name));
+    let name = at.child_in("name").map(|name| bare(b, name));
     let mut bases: Vec<Id> = Vec::new();
     for base in child(at, "base_list").map(named).unwrap_or_default() {
         match (base.kind(), bases.last().copied()) {
@@ -256,7 +257,7 @@ fn class<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             members.push(b.add(list, Kind::Let { target, ty, value, constant: true }));
         }
     }
-    let body = at.child_by_field_name("body");
+    let body = at.child_in("body");
     for member in body.map(parts).unwrap_or_default() {
         statement(b, member, &mut members);
     }

@@ -3,6 +3,7 @@
 use tree_sitter::Node as Syntax;
 
 use super::{child, declare, each, field, last, maybe, node, parts, pattern, text_of};
+use crate::lower::fields::Fields as _;
 use crate::lower::{has_word, in_block, in_field, named, switch};
 use crate::tree::{Arm, Builder, Handler, Id, Kind, LoopForm};
 
@@ -115,7 +116,7 @@ fn attempt<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 /// Sections that have only labels share the body of the next one.
 fn sections<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let of = maybe(b, at, "value");
-    let body = at.child_by_field_name("body").map(named).unwrap_or_default();
+    let body = at.child_in("body").map(named).unwrap_or_default();
     let mut arms = Vec::new();
     let (mut patterns, mut default) = (Vec::new(), false);
     for section in body.into_iter().filter(|child| child.kind() == "switch_section") {
@@ -192,8 +193,8 @@ fn with<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 
 /// `#if` is an `if`: nobody here knows what is defined.
 pub(super) fn preprocessor<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    let condition = at.child_by_field_name("condition");
-    let alternative = at.child_by_field_name("alternative");
+    let condition = at.child_in("condition");
+    let alternative = at.child_in("alternative");
     let mut all = Vec::new();
     for part in parts(at) {
         if Some(part) != condition && Some(part) != alternative {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{bare, child, each, field, last, node, operator, parts};
+use crate::lower::fields::Fields as _;
 use crate::lower::named;
 use crate::tree::{Arg, Builder, Entry, Id, Kind, Op};
 
@@ -32,7 +33,7 @@ pub(super) fn pattern<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "constant_pattern" | "parenthesized_pattern" | "var_pattern" => return last(b, at),
         "type_pattern" => return field(b, at, "type"),
         "declaration_pattern" => {
-            let ty = at.child_by_field_name("type");
+            let ty = at.child_in("type");
             if ty.is_none_or(|ty| ty.kind() == "implicit_type") {
                 return last(b, at);
             }
@@ -59,7 +60,7 @@ pub(super) fn pattern<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 
 /// `T (a, b) { C: 1 } x`: what has no key has none, `x` too.
 fn recursive<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
-    let ty = at.child_by_field_name("type");
+    let ty = at.child_in("type");
     let mut entries = Vec::new();
     for part in parts(at) {
         if Some(part) == ty {

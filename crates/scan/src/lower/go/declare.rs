@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{field, maybe, node, text_of};
+use crate::lower::fields::Fields as _;
 use crate::lower::{in_field, named, unquoted};
 use crate::tree::{Builder, Id, Kind, Param};
 
@@ -60,7 +61,7 @@ fn names<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 /// A struct with its fields, an interface with its methods. What a struct embeds is its base.
 fn class<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let name = text_of(b, at, "name");
-    let Some(ty) = at.child_by_field_name("type") else {
+    let Some(ty) = at.child_in("type") else {
         return b.add(at, Kind::Other(Vec::new()));
     };
     let mut bases = Vec::new();
@@ -101,9 +102,9 @@ pub(super) fn function<'s>(b: &mut Builder<'s>, at: Syntax<'_>, name: Option<&'s
     b.add(at, Kind::Function { name, params, body, decorators: Vec::new(), is_async: false })
 }
 
-fn params<'s>(b: &Builder<'s>, at: Syntax<'_>, list: &str) -> Vec<Param<'s>> {
+fn params<'s>(b: &Builder<'s>, at: Syntax<'_>, list: &'static str) -> Vec<Param<'s>> {
     let mut all = Vec::new();
-    for child in at.child_by_field_name(list).map(named).unwrap_or_default() {
+    for child in at.child_in(list).map(named).unwrap_or_default() {
         let ty = text_of(b, child, "type");
         for name in in_field(child, "name") {
             all.push(Param { name: b.text(name), default: None, ty });
@@ -142,7 +143,7 @@ fn named_results<'s>(b: &mut Builder<'s>, at: Syntax<'_>, body: Id) {
 
 /// A method, in a class of its receiver's type.
 pub(super) fn method<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    let receiver = at.child_by_field_name("receiver");
+    let receiver = at.child_in("receiver");
     let receiver = receiver.and_then(|list| named(list).first().copied());
     let name = text_of(b, at, "name");
     let function = function(b, at, name);
@@ -156,7 +157,7 @@ pub(super) fn method<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             },
         );
     }
-    let name = receiver.and_then(|receiver| receiver.child_by_field_name("type")).and_then(|ty| {
+    let name = receiver.and_then(|receiver| receiver.child_in("type")).and_then(|ty| {
         let mut ty = ty;
         while matches!(ty.kind(), "pointer_type" | "generic_type" | "parenthesized_type") {
             ty = *named(ty).first()?;

@@ -3,6 +3,7 @@
 use tree_sitter::Node as Syntax;
 
 use super::{declare, field, first_or_other, maybe, node, text_of};
+use crate::lower::fields::Fields as _;
 use crate::lower::{has_word, in_field, named, switch};
 use crate::tree::{Arm, Builder, Id, Kind, LoopForm, Op};
 
@@ -99,7 +100,7 @@ fn labelled<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Id> {
 }
 
 fn each<'s>(b: &mut Builder<'s>, at: Syntax<'_>, label: Option<&'s str>) -> Id {
-    let body = at.child_by_field_name("body");
+    let body = at.child_in("body");
     let head = named(at).into_iter().find(|child| Some(*child) != body);
     let form = match head {
         None => LoopForm::Endless,
@@ -181,7 +182,7 @@ fn cases<'s>(b: &mut Builder<'s>, at: Syntax<'_>, of: Option<Id>) -> Id {
         if is_default {
             patterns.clear();
         } else {
-            let values = case.child_by_field_name("value").map(named).unwrap_or_default();
+            let values = case.child_in("value").map(named).unwrap_or_default();
             patterns.extend(values.into_iter().map(|value| node(b, value)));
         }
         let mut body = named(case).into_iter().filter(|child| child.kind() == "statement_list");

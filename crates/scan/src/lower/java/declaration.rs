@@ -6,6 +6,7 @@ use tree_sitter::Node as Syntax;
 
 use super::super::{has_word, in_field, named};
 use super::{body, field, maybe, node, statement};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Builder, Id, Kind, Param};
 
 /// `import a.b.C`.
@@ -38,11 +39,11 @@ fn annotations<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Id> {
 /// `@A` is its name, `@A(x = 1)` a call.
 pub(super) fn annotation<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let callee = field(b, at, "name");
-    let Some(list) = at.child_by_field_name("arguments") else { return callee };
+    let Some(list) = at.child_in("arguments") else { return callee };
     let mut args = Vec::new();
     for part in named(list) {
         let (name, value) = match part.kind() {
-            "element_value_pair" => (part.child_by_field_name("key"), field(b, part, "value")),
+            "element_value_pair" => (part.child_in("key"), field(b, part, "value")),
             _ => (None, node(b, part)),
         };
         args.push(Arg { name: name.map(|name| b.text(name)), value, spread: false });
@@ -57,7 +58,7 @@ pub(super) fn variables<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<I
         all.push(b.add(at, Kind::Other(annotations)));
     }
     let constant = at.kind() == "constant_declaration" || is_final(at);
-    let ty = at.child_by_field_name("type").map(|ty| b.text(ty));
+    let ty = at.child_in("type").map(|ty| b.text(ty));
     for part in in_field(at, "declarator") {
         let target = field(b, part, "name");
         let value = maybe(b, part, "value");
@@ -73,13 +74,13 @@ pub(super) fn resource<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             None => b.add(at, Kind::Other(Vec::new())),
         };
     };
-    let ty = at.child_by_field_name("type").map(|ty| b.text(ty));
+    let ty = at.child_in("type").map(|ty| b.text(ty));
     let target = field(b, at, "name");
     b.add(at, Kind::Let { target, ty, value: Some(value), constant: true })
 }
 
 fn params<'s>(b: &Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
-    let Some(list) = at.child_by_field_name("parameters") else { return Vec::new() };
+    let Some(list) = at.child_in("parameters") else { return Vec::new() };
     let plain = |at: Syntax<'_>| Param { name: b.text(at), default: None, ty: None };
     if list.kind() == "identifier" {
         return vec![plain(list)];
@@ -89,8 +90,8 @@ fn params<'s>(b: &Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
         match part.kind() {
             "identifier" => all.push(plain(part)),
             "formal_parameter" => {
-                let Some(name) = part.child_by_field_name("name") else { continue };
-                let ty = part.child_by_field_name("type").map(|ty| b.text(ty));
+                let Some(name) = part.child_in("name") else { continue };
+                let ty = part.child_in("type").map(|ty| b.text(ty));
                 all.push(Param { ty, ..plain(name) });
             }
             "spread_parameter" => {
@@ -117,7 +118,7 @@ pub(super) fn lambda<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 /// A method or a constructor; without a body it does nothing.
 pub(super) fn method<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let decorators = annotations(b, at);
-    let name = at.child_by_field_name("name").map(|name| b.text(name));
+    let name = at.child_in("name").map(|name| b.text(name));
     let params = params(b, at);
     let body = body(b, at, "body");
     b.add(at, Kind::Function { name, params, body, decorators, is_async: false })
@@ -126,7 +127,7 @@ pub(super) fn method<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 /// A class, an interface, an `enum`, a record.
 pub(super) fn class<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let decorators = annotations(b, at);
-    let name = at.child_by_field_name("name");
+    let name = at.child_in("name");
     let mut bases = Vec::new();
     for part in named(at) {
         if matches!(part.kind(), "superclass" | "super_interfaces" | "extends_interfaces") {
@@ -140,14 +141,14 @@ pub(super) fn class<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     }
     let mut all = Vec::new();
     // The components of a record.
-    let components = at.child_by_field_name("parameters").map(named).unwrap_or_default();
+    let components = at.child_in("parameters").map(named).unwrap_or_default();
     for part in components {
-        let Some(name) = part.child_by_field_name("name") else { continue };
+        let Some(name) = part.child_in("name") else { continue };
         let target = node(b, name);
-        let ty = part.child_by_field_name("type").map(|ty| b.text(ty));
+        let ty = part.child_in("type").map(|ty| b.text(ty));
         all.push(b.add(part, Kind::Let { target, ty, value: None, constant: true }));
     }
-    let inner = at.child_by_field_name("body");
+    let inner = at.child_in("body");
     let place = inner.unwrap_or(at);
     let body = b.deeper(place, |b| {
         for child in inner.map(named).unwrap_or_default() {
@@ -199,7 +200,7 @@ fn constant<'s>(b: &mut Builder<'s>, at: Syntax<'_>, class: Option<Syntax<'_>>) 
         None => b.add(at, Kind::Other(Vec::new())),
     };
     let mut args = super::arguments(b, at);
-    if let Some(inner) = at.child_by_field_name("body") {
+    if let Some(inner) = at.child_in("body") {
         let value = anonymous(b, inner, callee);
         args.push(Arg { name: None, value, spread: false });
     }

@@ -4,6 +4,7 @@ use tree_sitter::Node as Syntax;
 
 use super::super::{has_word, in_field, named};
 use super::{block, body_of, field, import, key, maybe, node};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Builder, Id, Kind, Param};
 
 /// `const a = 1, b = 2`, or an import by `require`.
@@ -26,7 +27,7 @@ pub(super) fn variables<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<I
 
 /// The type after the colon.
 fn type_of<'s>(b: &Builder<'s>, at: Syntax<'_>) -> Option<&'s str> {
-    let annotation = at.child_by_field_name("type")?;
+    let annotation = at.child_in("type")?;
     Some(b.text(named(annotation).first().copied()?))
 }
 
@@ -39,16 +40,16 @@ pub(super) fn decorators<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Id> {
 /// Any function: declared, a method, an arrow.
 pub(super) fn function<'s>(b: &mut Builder<'s>, at: Syntax<'_>, mut decorators: Vec<Id>) -> Id {
     decorators.extend(self::decorators(b, at));
-    let name = at.child_by_field_name("name").and_then(|name| key(b, name));
+    let name = at.child_in("name").and_then(|name| key(b, name));
     let (mut params, mut all) = (Vec::new(), Vec::new());
-    if let Some(only) = at.child_by_field_name("parameter") {
+    if let Some(only) = at.child_in("parameter") {
         params.push(Param { name: b.text(only), default: None, ty: None });
     }
-    let list = at.child_by_field_name("parameters").map(named).unwrap_or_default();
+    let list = at.child_in("parameters").map(named).unwrap_or_default();
     for child in list {
         params.extend(param(b, child, &mut all));
     }
-    let body = match at.child_by_field_name("body") {
+    let body = match at.child_in("body") {
         Some(inner) if inner.kind() == "statement_block" => {
             b.deeper(inner, |b| block(b, inner, all))
         }
@@ -68,9 +69,9 @@ pub(super) fn function<'s>(b: &mut Builder<'s>, at: Syntax<'_>, mut decorators: 
 fn param<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) -> Option<Param<'s>> {
     let (pattern, default) = match at.kind() {
         "required_parameter" | "optional_parameter" => {
-            (at.child_by_field_name("pattern")?, maybe(b, at, "value"))
+            (at.child_in("pattern")?, maybe(b, at, "value"))
         }
-        "assignment_pattern" => (at.child_by_field_name("left")?, maybe(b, at, "right")),
+        "assignment_pattern" => (at.child_in("left")?, maybe(b, at, "right")),
         _ => (at, None),
     };
     let name = b.text(pattern);
@@ -108,14 +109,14 @@ pub(super) fn class<'s>(b: &mut Builder<'s>, at: Syntax<'_>, mut decorators: Vec
     if decorators.is_empty() {
         decorators = self::decorators(b, at);
     }
-    let name = at.child_by_field_name("name").and_then(|name| key(b, name));
+    let name = at.child_in("name").and_then(|name| key(b, name));
     let mut bases = Vec::new();
     for part in named(at) {
         if matches!(part.kind(), "class_heritage" | "extends_type_clause") {
             heritage(b, part, &mut bases);
         }
     }
-    let body = match at.child_by_field_name("body") {
+    let body = match at.child_in("body") {
         Some(inner) if inner.kind() == "statement_block" => body_of(b, inner),
         Some(inner) => b.deeper(inner, |b| members(b, inner)),
         None => b.add(at, Kind::Block(Vec::new())),
@@ -158,7 +159,7 @@ fn members<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
                 all.push(member(b, child, name, constant));
             }
             "enum_assignment" => {
-                let Some(name) = child.child_by_field_name("name") else { continue };
+                let Some(name) = child.child_in("name") else { continue };
                 all.push(member(b, child, name, true));
             }
             "property_identifier" | "string" if at.kind() == "enum_body" => {

@@ -12,6 +12,7 @@ use tree_sitter::Node as Syntax;
 
 use super::super::{in_field, named, unquoted};
 use super::key;
+use crate::lower::fields::Fields as _;
 use crate::tree::{Builder, Id, Kind};
 
 /// An import; `alias` is left out where it says nothing new.
@@ -31,7 +32,7 @@ pub(super) fn statement<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<I
     let inner = named(at);
     // `import x = require('m')` has its source further in.
     let holder = inner.iter().find(|child| child.kind() == "import_require_clause");
-    let source = holder.unwrap_or(&at).child_by_field_name("source");
+    let source = holder.unwrap_or(&at).child_in("source");
     let Some(module) = source.map(|source| unquoted(b.text(source))) else { return };
     if let Some(holder) = holder {
         let alias = named(*holder).first().map(|name| b.text(*name));
@@ -59,7 +60,7 @@ pub(super) fn statement<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<I
 
 /// `export … from 'm'`.
 pub(super) fn again<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
-    let source = at.child_by_field_name("source");
+    let source = at.child_in("source");
     let Some(module) = source.map(|source| unquoted(b.text(source))) else { return };
     for part in named(at) {
         match part.kind() {
@@ -79,18 +80,16 @@ pub(super) fn again<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) 
 /// `{a, b as c}`.
 fn specifiers<'s>(b: &mut Builder<'s>, at: Syntax<'_>, module: &'s str, all: &mut Vec<Id>) {
     for part in named(at) {
-        let Some(name) = part.child_by_field_name("name") else { continue };
+        let Some(name) = part.child_in("name") else { continue };
         let item = unquoted(b.text(name));
-        let alias = part.child_by_field_name("alias").map(|alias| unquoted(b.text(alias)));
+        let alias = part.child_in("alias").map(|alias| unquoted(b.text(alias)));
         all.push(add(b, part, module, Some(item), alias));
     }
 }
 
 /// `const … = require('m')`: whether the whole variable is an import.
 pub(super) fn required<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) -> bool {
-    let (Some(target), Some(value)) =
-        (at.child_by_field_name("name"), at.child_by_field_name("value"))
-    else {
+    let (Some(target), Some(value)) = (at.child_in("name"), at.child_in("value")) else {
         return false;
     };
     let Some((module, item)) = loaded(b, value) else { return false };
@@ -107,8 +106,8 @@ pub(super) fn required<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id
         match part.kind() {
             "shorthand_property_identifier_pattern" => names.push((part, b.text(part), None)),
             "pair_pattern" => {
-                let name = part.child_by_field_name("key").and_then(|name| key(b, name));
-                let value = part.child_by_field_name("value");
+                let name = part.child_in("key").and_then(|name| key(b, name));
+                let value = part.child_in("value");
                 let value = value.filter(|value| value.kind() == "identifier");
                 let (Some(name), Some(value)) = (name, value) else { return false };
                 names.push((part, name, Some(b.text(value))));
@@ -132,11 +131,11 @@ fn loaded<'s>(b: &Builder<'s>, at: Syntax<'_>) -> Option<(&'s str, Option<&'s st
                 at = named(at).first().copied()?;
             }
             "member_expression" if item.is_none() => {
-                item = Some(b.text(at.child_by_field_name("property")?));
-                at = at.child_by_field_name("object")?;
+                item = Some(b.text(at.child_in("property")?));
+                at = at.child_in("object")?;
             }
             "call_expression" => {
-                let function = at.child_by_field_name("function")?;
+                let function = at.child_in("function")?;
                 let args = in_field(at, "arguments").first().copied().map(named)?;
                 return match args[..] {
                     [only]

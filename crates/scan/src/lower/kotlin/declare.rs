@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{arguments, child, last, node, path};
+use crate::lower::fields::Fields as _;
 use crate::lower::{has_word, named};
 use crate::tree::{Builder, Id, Kind, Param};
 
@@ -112,7 +113,7 @@ pub(super) fn function<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let decorators = decorators(b, at);
     let name = match at.kind() {
         "secondary_constructor" => Some("constructor"),
-        _ => at.child_by_field_name("name").map(|name| b.text(name)),
+        _ => at.child_in("name").map(|name| b.text(name)),
     };
     let params = child(at, "function_value_parameters");
     let params = params.map(|list| params_of(b, list)).unwrap_or_default();
@@ -193,7 +194,7 @@ pub(super) fn class<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let decorators = decorators(b, at);
     let name = match at.kind() {
         "enum_entry" => child(at, "identifier"),
-        _ => at.child_by_field_name("name"),
+        _ => at.child_in("name"),
     };
     let name = match (name, at.kind()) {
         (Some(name), _) => Some(b.text(name)),

@@ -3,6 +3,7 @@
 use tree_sitter::Node as Syntax;
 
 use super::{field, last, node};
+use crate::lower::fields::Fields as _;
 use crate::lower::{each_child, has_word, in_block, in_field, named};
 use crate::tree::{Arm, Builder, Handler, Id, Kind, LoopForm, Op};
 
@@ -125,7 +126,7 @@ fn repeat<'s>(b: &mut Builder<'s>, at: Syntax<'_>, label: Option<&'s str>) -> Id
     let own = children.iter().find(|child| child.kind() == "label");
     let label = label.or_else(|| own.map(|own| b.text(*own).trim_end_matches('@')));
     let rest: Vec<_> = children.into_iter().filter(|child| child.kind() != "label").collect();
-    let test = at.child_by_field_name("condition");
+    let test = at.child_in("condition");
     let (form, body) = match (at.kind(), test) {
         ("for_statement", _) => {
             let rest: Vec<_> = rest.into_iter().filter(|it| it.kind() != "annotation").collect();

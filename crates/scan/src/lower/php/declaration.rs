@@ -6,13 +6,14 @@ use tree_sitter::Node as Syntax;
 
 use super::super::named;
 use super::{arguments, body, each_child, field, maybe, node, statement};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Builder, Id, Kind, Param};
 
 /// `use A\B\C as D, E`, `use A\{B, C}`.
 pub(super) fn imports<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>) {
     let before = named(at).into_iter().find(|part| part.kind() == "namespace_name");
     let before = before.map(|part| b.text(part));
-    let group = at.child_by_field_name("body").map(named).unwrap_or_default();
+    let group = at.child_in("body").map(named).unwrap_or_default();
     for clause in named(at).into_iter().chain(group) {
         if clause.kind() != "namespace_use_clause" {
             continue;
@@ -31,7 +32,7 @@ pub(super) fn imports<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<Id>
             Some(before) => Cow::Owned(format!("{before}\\{module}")),
             None => Cow::Borrowed(module),
         };
-        let alias = clause.child_by_field_name("alias").map(|alias| b.text(alias));
+        let alias = clause.child_in("alias").map(|alias| b.text(alias));
         all.push(b.add(clause, Kind::Import { module, item: Some(item), alias, all: false }));
     }
 }
@@ -45,19 +46,15 @@ pub(super) fn variables<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<I
     let parts = named(at);
     let constant = at.kind() == "const_declaration"
         || parts.iter().any(|part| part.kind() == "readonly_modifier");
-    let ty = at.child_by_field_name("type").map(|ty| b.text(ty));
+    let ty = at.child_in("type").map(|ty| b.text(ty));
     for part in parts {
         let (name, value) = match part.kind() {
             "const_element" => {
                 let inner = named(part);
                 (inner.first().copied(), inner.get(1).copied())
             }
-            "property_element" => {
-                (part.child_by_field_name("name"), part.child_by_field_name("default_value"))
-            }
-            "static_variable_declaration" => {
-                (part.child_by_field_name("name"), part.child_by_field_name("value"))
-            }
+            "property_element" => (part.child_in("name"), part.child_in("default_value")),
+            "static_variable_declaration" => (part.child_in("name"), part.child_in("value")),
             "property_hook_list" => {
                 all.push(node(b, part));
                 continue;
@@ -73,7 +70,7 @@ pub(super) fn variables<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<I
 
 /// What is in `#[…]`.
 fn attributes<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Id> {
-    let groups = at.child_by_field_name("attributes").map(named).unwrap_or_default();
+    let groups = at.child_in("attributes").map(named).unwrap_or_default();
     groups.into_iter().flat_map(|group| each_child(b, group, node)).collect()
 }
 
@@ -83,7 +80,7 @@ pub(super) fn attribute<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         Some(name) => node(b, *name),
         None => b.add(at, Kind::Other(Vec::new())),
     };
-    let list = at.child_by_field_name("parameters");
+    let list = at.child_in("parameters");
     if list.is_none() {
         return callee;
     }
@@ -94,12 +91,12 @@ pub(super) fn attribute<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 /// Any function. The fields of promoted parameters are set first.
 pub(super) fn function<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let decorators = attributes(b, at);
-    let name = at.child_by_field_name("name").map(|name| b.text(name));
+    let name = at.child_in("name").map(|name| b.text(name));
     let (mut params, mut set) = (Vec::new(), Vec::new());
-    for part in at.child_by_field_name("parameters").map(named).unwrap_or_default() {
-        let Some(holder) = part.child_by_field_name("name") else { continue };
+    for part in at.child_in("parameters").map(named).unwrap_or_default() {
+        let Some(holder) = part.child_in("name") else { continue };
         let name = b.text(holder).trim_start_matches(['&', '$', ' ']);
-        let ty = part.child_by_field_name("type").map(|ty| b.text(ty));
+        let ty = part.child_in("type").map(|ty| b.text(ty));
         let default = maybe(b, part, "default_value");
         if part.kind() == "property_promotion_parameter" {
             let of = b.add(part, Kind::Name("this"));
@@ -109,7 +106,7 @@ pub(super) fn function<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         }
         params.push(Param { name, default, ty });
     }
-    let body = match at.child_by_field_name("body") {
+    let body = match at.child_in("body") {
         Some(inner) if inner.kind() == "compound_statement" => b.deeper(inner, |b| {
             let mut all = set;
             for child in named(inner) {
@@ -126,14 +123,14 @@ pub(super) fn function<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 /// A class, an interface, a trait, an `enum`, or what is in `new class { … }`.
 pub(super) fn class<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let decorators = attributes(b, at);
-    let name = at.child_by_field_name("name").map(|name| b.text(name));
+    let name = at.child_in("name").map(|name| b.text(name));
     let mut bases = Vec::new();
     for part in named(at) {
         if matches!(part.kind(), "base_clause" | "class_interface_clause") {
             bases.extend(each_child(b, part, node));
         }
     }
-    let body = match at.child_by_field_name("body") {
+    let body = match at.child_in("body") {
         Some(inner) => b.deeper(inner, |b| {
             let mut all = Vec::new();
             for child in named(inner) {

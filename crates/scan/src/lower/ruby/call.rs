@@ -8,6 +8,7 @@ use super::super::{named, unquoted};
 use super::definition::{closure, declare_params};
 use super::scope::Scope;
 use super::{body, key, node, paired};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Builder, Entry, Id, Kind, LoopForm, Op};
 
 /// A name: a variable, or a call without arguments.
@@ -35,11 +36,11 @@ pub(super) fn yielded<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>
 
 /// Any call.
 pub(super) fn call<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -> Id {
-    let receiver = at.child_by_field_name("receiver");
-    let list = at.child_by_field_name("arguments");
-    let inner = at.child_by_field_name("block");
+    let receiver = at.child_in("receiver");
+    let list = at.child_in("arguments");
+    let inner = at.child_in("block");
     // `f.(x)` is `f.call(x)`.
-    let name = at.child_by_field_name("method").map_or("call", |name| b.text(name));
+    let name = at.child_in("method").map_or("call", |name| b.text(name));
     if let Some(inner) = inner
         && let Some(id) = iteration(b, s, at, name, inner)
     {
@@ -59,7 +60,7 @@ pub(super) fn call<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>) -
     let callee = match of {
         Some(of) if new => of,
         Some(of) => b.add(at, Kind::Field { of, name }),
-        None => match at.child_by_field_name("method") {
+        None => match at.child_in("method") {
             Some(method) => b.add(method, Kind::Name(name)),
             None => b.add(at, Kind::Name(name)),
         },
@@ -108,7 +109,7 @@ fn arguments<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, list: Syntax<'_>) -> Ve
     for child in named(list) {
         let arg = match child.kind() {
             "pair" => {
-                let key = child.child_by_field_name("key");
+                let key = child.child_in("key");
                 let name = key.and_then(|name| self::key(b, name));
                 let value = paired(b, s, child);
                 if key.is_some_and(|key| key.kind() == "string") || name.is_none() {
@@ -139,8 +140,8 @@ fn iteration<'s>(
     name: &str,
     inner: Syntax<'_>,
 ) -> Option<Id> {
-    let receiver = at.child_by_field_name("receiver");
-    let args = at.child_by_field_name("arguments").map(named).unwrap_or_default();
+    let receiver = at.child_in("receiver");
+    let args = at.child_in("arguments").map(named).unwrap_or_default();
     let over = match (name, receiver, &args[..]) {
         ("loop", None, []) => None,
         ("times" | "each", Some(of), []) => {

@@ -6,6 +6,7 @@ use tree_sitter::Node as Syntax;
 
 use super::super::named;
 use super::{all_in, field, node};
+use crate::lower::fields::Fields as _;
 use crate::tree::{Builder, Id, Kind};
 
 /// What is known where a piece of syntax stands.
@@ -53,7 +54,7 @@ pub(super) fn target<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>)
                 s.declare(b.text(at));
                 Kind::Name(b.text(at))
             }
-            "call" => match at.child_by_field_name("method") {
+            "call" => match at.child_in("method") {
                 Some(name) => Kind::Field { of: field(b, s, at, "receiver"), name: b.text(name) },
                 None => Kind::Other(all_in(b, s, at)),
             },
@@ -74,7 +75,7 @@ pub(super) fn pattern<'s>(b: &mut Builder<'s>, s: &mut Scope<'s>, at: Syntax<'_>
     match at.kind() {
         "identifier" => target(b, s, at),
         "as_pattern" => {
-            let name = at.child_by_field_name("name").map(|name| b.text(name));
+            let name = at.child_in("name").map(|name| b.text(name));
             name.into_iter().for_each(|name| s.declare(name));
             field(b, s, at, "value")
         }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{field, flow, last, macros, maybe, node, text_of};
+use crate::lower::fields::Fields as _;
 use crate::lower::{has_word, named};
 use crate::tree::{Builder, Id, Kind, LoopForm, Param};
 
@@ -47,7 +48,7 @@ fn attribute<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         Some(path) => node(b, *path),
         None => b.add(inner, Kind::Other(Vec::new())),
     };
-    match inner.child_by_field_name("arguments") {
+    match inner.child_in("arguments") {
         None => callee,
         Some(tokens) => {
             let args = macros::arguments(b, tokens).unwrap_or_default();
@@ -76,17 +77,17 @@ pub(super) fn item<'s>(b: &mut Builder<'s>, at: Syntax<'_>, decorators: Vec<Id>)
             Kind::Let { target, ty, value, constant: !mutable }
         }
         "impl_item" => {
-            let name = at.child_by_field_name("type").map(|ty| base(b, ty));
+            let name = at.child_in("type").map(|ty| base(b, ty));
             let bases = maybe(b, at, "trait").into_iter().collect();
             Kind::Class { name, bases, decorators, body: body(b, at) }
         }
         "trait_item" => {
-            let bounds = at.child_by_field_name("bounds").map(named).unwrap_or_default();
+            let bounds = at.child_in("bounds").map(named).unwrap_or_default();
             let bases = bounds.into_iter().map(|bound| node(b, bound)).collect();
             Kind::Class { name, bases, decorators, body: body(b, at) }
         }
         "struct_item" | "enum_item" | "union_item" => {
-            let fields = at.child_by_field_name("body").map(named).unwrap_or_default();
+            let fields = at.child_in("body").map(named).unwrap_or_default();
             let members = fields.into_iter().filter(|child| child.kind() != "attribute_item");
             let members = members.map(|child| member(b, child)).collect();
             let body = b.add(at, Kind::Block(members));
@@ -104,7 +105,7 @@ pub(super) fn item<'s>(b: &mut Builder<'s>, at: Syntax<'_>, decorators: Vec<Id>)
 }
 
 fn body<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    match at.child_by_field_name("body") {
+    match at.child_in("body") {
         Some(list) => block(b, list),
         None => b.add(at, Kind::Block(Vec::new())),
     }
@@ -113,9 +114,7 @@ fn body<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 /// A type's name without its path and what it is of.
 fn base<'s>(b: &Builder<'s>, at: Syntax<'_>) -> &'s str {
     let mut at = at;
-    while let Some(inner) =
-        at.child_by_field_name("type").or_else(|| at.child_by_field_name("name"))
-    {
+    while let Some(inner) = at.child_in("type").or_else(|| at.child_in("name")) {
         at = inner;
     }
     b.text(at)
@@ -133,13 +132,13 @@ fn member<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 }
 
 fn params<'s>(b: &Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
-    let list = at.child_by_field_name("parameters");
+    let list = at.child_in("parameters");
     let children = list.map(named).unwrap_or_default().into_iter();
     let children =
         children.filter(|child| !matches!(child.kind(), "self_parameter" | "attribute_item"));
     children
         .map(|child| {
-            let pattern = child.child_by_field_name("pattern").unwrap_or(child);
+            let pattern = child.child_in("pattern").unwrap_or(child);
             let name = b.text(pattern).trim_start_matches("mut ");
             Param { name, default: None, ty: text_of(b, child, "type") }
         })
@@ -149,7 +148,7 @@ fn params<'s>(b: &Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
 /// `|x| …`, `async move || …`.
 pub(super) fn closure<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let params = params(b, at);
-    let body = match at.child_by_field_name("body") {
+    let body = match at.child_in("body") {
         Some(body) => node(b, body),
         None => last(b, at),
     };
@@ -159,7 +158,7 @@ pub(super) fn closure<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 
 /// One node for each leaf of a `use`.
 fn imports<'s>(b: &mut Builder<'s>, at: Syntax<'_>, out: &mut Vec<Id>) {
-    let Some(argument) = at.child_by_field_name("argument") else { return };
+    let Some(argument) = at.child_in("argument") else { return };
     // What is left to do: a piece, and the path before it.
     let mut queue = vec![(argument, Cow::Borrowed(""))];
     while let Some((at, before)) = queue.pop() {
@@ -167,7 +166,7 @@ fn imports<'s>(b: &mut Builder<'s>, at: Syntax<'_>, out: &mut Vec<Id>) {
             "scoped_use_list" => {
                 let path = text_of(b, at, "path").unwrap_or_default();
                 let before = join(&before, path);
-                let list = at.child_by_field_name("list").map(named).unwrap_or_default();
+                let list = at.child_in("list").map(named).unwrap_or_default();
                 queue.extend(list.into_iter().rev().map(|child| (child, before.clone())));
                 continue;
             }

@@ -3,6 +3,7 @@
 use tree_sitter::Node as Syntax;
 
 use super::{field, last, maybe, node, pattern, text_of};
+use crate::lower::fields::Fields as _;
 use crate::lower::named;
 use crate::tree::{Arm, Builder, Id, Kind, LoopForm, Op};
 
@@ -30,7 +31,7 @@ pub(super) fn flow<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
         "let_declaration" => return declaration(b, at),
         "match_expression" => {
             let of = maybe(b, at, "value");
-            let body = at.child_by_field_name("body").map(named).unwrap_or_default();
+            let body = at.child_in("body").map(named).unwrap_or_default();
             let arms = body.into_iter().filter(|child| child.kind() == "match_arm");
             Kind::Match { of, arms: arms.map(|child| arm(b, child)).collect() }
         }
@@ -44,7 +45,7 @@ pub(super) fn flow<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             return repeat(b, at, form);
         }
         "for_expression" => {
-            let var = at.child_by_field_name("pattern").filter(|name| name.kind() != "_");
+            let var = at.child_in("pattern").filter(|name| name.kind() != "_");
             let var = var.map(|name| node(b, name));
             let over = field(b, at, "value");
             return repeat(b, at, LoopForm::Each { var, over });
@@ -79,7 +80,7 @@ fn matches<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Kind<'s> {
 }
 
 fn declaration<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    if at.child_by_field_name("alternative").is_some() {
+    if at.child_in("alternative").is_some() {
         let test = matches(b, at);
         let test = b.add(at, test);
         let test = b.add(at, Kind::Unary { op: Op::Not, of: test });
@@ -94,8 +95,8 @@ fn declaration<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 
 fn arm<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Arm {
     let (mut patterns, mut guard) = (Vec::new(), None);
-    if let Some(whole) = at.child_by_field_name("pattern") {
-        let condition = whole.child_by_field_name("condition");
+    if let Some(whole) = at.child_in("pattern") {
+        let condition = whole.child_in("condition");
         for child in named(whole) {
             if Some(child) != condition {
                 pattern::alternatives(b, child, &mut patterns);
@@ -103,7 +104,7 @@ fn arm<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Arm {
         }
         guard = condition.map(|condition| node(b, condition));
     }
-    let body = match at.child_by_field_name("value") {
+    let body = match at.child_in("value") {
         Some(_) => field(b, at, "value"),
         None => last(b, at),
     };

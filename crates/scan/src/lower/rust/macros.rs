@@ -5,6 +5,7 @@ use tree_sitter::{Node as Syntax, Range};
 
 use super::{node, text_of};
 use crate::language::Language;
+use crate::lower::fields::Fields as _;
 use crate::lower::{named, parse};
 use crate::tree::{Arg, Builder, Id, Kind, Op};
 
@@ -18,7 +19,7 @@ const LEAVING: &[&str] = &["bail!", "panic!", "todo!", "unimplemented!", "unreac
 
 /// `name!(…)`.
 pub(super) fn invocation<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
-    let Some(path) = at.child_by_field_name("macro") else {
+    let Some(path) = at.child_in("macro") else {
         return b.add(at, Kind::Other(Vec::new()));
     };
     let callee = callee(b, path);
@@ -57,10 +58,10 @@ pub(super) fn invocation<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 
 /// The path with the `!` at its last name.
 fn callee<'s>(b: &mut Builder<'s>, path: Syntax<'_>) -> Id {
-    let name = path.child_by_field_name("name").unwrap_or(path);
+    let name = path.child_in("name").unwrap_or(path);
     let with_sign = b.source().get(name.start_byte()..name.end_byte() + 1);
     let name = with_sign.filter(|text| text.ends_with('!')).unwrap_or_else(|| b.text(name));
-    match path.child_by_field_name("path") {
+    match path.child_in("path") {
         None => b.add(path, Kind::Name(name)),
         Some(of) => {
             let of = node(b, of);
@@ -84,7 +85,7 @@ pub(super) fn arguments<'s>(b: &mut Builder<'s>, tokens: Syntax<'_>) -> Option<V
     }
     let all = match list.kind() {
         "parenthesized_expression" | "tuple_expression" => named(list),
-        "array_expression" if list.child_by_field_name("length").is_none() => named(list),
+        "array_expression" if list.child_in("length").is_none() => named(list),
         _ => return None,
     };
     // `target:` of a log line is no expression; what follows it is.
@@ -105,8 +106,8 @@ fn only(root: Syntax<'_>) -> Option<Syntax<'_>> {
 }
 
 fn argument<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Arg<'s> {
-    let left = at.child_by_field_name("left").filter(|left| left.kind() == "identifier");
-    match (at.kind(), left, at.child_by_field_name("right")) {
+    let left = at.child_in("left").filter(|left| left.kind() == "identifier");
+    match (at.kind(), left, at.child_in("right")) {
         ("assignment_expression", Some(_), Some(right)) => {
             Arg { name: text_of(b, at, "left"), value: node(b, right), spread: false }
         }

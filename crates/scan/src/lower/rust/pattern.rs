@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use tree_sitter::Node as Syntax;
 
 use super::{field, last, node, range, text_of};
+use crate::lower::fields::Fields as _;
 use crate::lower::{each_child, named};
 use crate::tree::{Arg, Builder, Entry, Id, Kind};
 
@@ -28,7 +29,7 @@ pub(super) fn pattern<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             let entries = fields
                 .map(|child| {
                     let key = text_of(b, child, "name").map(Cow::Borrowed);
-                    let bound = child.child_by_field_name("pattern").is_some();
+                    let bound = child.child_in("pattern").is_some();
                     let value = field(b, child, if bound { "pattern" } else { "name" });
                     Entry { key, value }
                 })
@@ -44,7 +45,7 @@ pub(super) fn pattern<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
 
 /// Patterns between commas; `_`, which the grammar gives no name, is one.
 fn parts<'s>(b: &mut Builder<'s>, at: Syntax<'_>, typed: bool) -> Vec<Id> {
-    let ty = at.child_by_field_name("type").filter(|_| typed);
+    let ty = at.child_in("type").filter(|_| typed);
     let mut cursor = at.walk();
     let children: Vec<_> = at.children(&mut cursor).collect();
     let mut all = Vec::new();
