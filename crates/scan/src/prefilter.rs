@@ -182,10 +182,11 @@ pub fn runs(path: &str) -> bool {
 #[must_use]
 pub fn worth(language: Language, text: &str) -> bool {
     let library = || library::Seek::of(language).is_some_and(|seek| seek.in_text(text));
+    // The quicker ones first.
     speaks(text)
-        || library()
         || loops(language, text)
         || chain::again(text)
+        || library()
         || twice::twice(language, text)
 }
 

@@ -1,5 +1,9 @@
 //! Where code is used, told from its path and its first lines.
 
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+
 use crate::policy::Scope;
 
 /// Folders by what is in them, compared without case; the first that fits wins.
@@ -222,12 +226,16 @@ fn is_generated(file: &str, text: &str) -> bool {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
+    static WORDS: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    let words = WORDS.get_or_init(|| AhoCorasick::new(GENERATED_WORDS).ok());
+    let Some(words) = words.as_ref().filter(|words| words.is_match(&text[..end])) else {
+        return false;
+    };
     // In comments only: a template that writes such a header is not written by a program.
     text[..end].lines().take(20).any(|line| {
         let line = line.trim_start();
         let comment = ["//", "#", "/*", "*", "<!--", ";", "--"];
-        comment.iter().any(|start| line.starts_with(start))
-            && GENERATED_WORDS.iter().any(|word| line.contains(word))
+        comment.iter().any(|start| line.starts_with(start)) && words.is_match(line)
     })
 }
 

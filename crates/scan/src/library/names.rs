@@ -8,27 +8,35 @@ use super::catalogue::{Entry, Shape};
 
 /// The parts of a qualified name in any language's writing.
 pub(super) fn segments(name: &str) -> Vec<&str> {
-    name.split(['.', '/', ':', '\\']).filter(|part| !part.is_empty()).collect()
+    each_segment(name).collect()
+}
+
+/// The parts one by one.
+fn each_segment(name: &str) -> impl DoubleEndedIterator<Item = &str> {
+    name.split(['.', '/', ':', '\\']).filter(|part| !part.is_empty())
 }
 
 /// Whether a module is a package or inside of it.
 fn inside(module: &str, package: &str) -> bool {
-    let (module, package) = (segments(module), segments(package));
+    begins(each_segment(module), package)
+        || is_fork(module, package) && begins(each_segment(module).skip(1), package)
+}
+
+fn begins<'m>(mut module: impl Iterator<Item = &'m str>, package: &str) -> bool {
     // `aws_sdk_*` is any name that begins so.
-    let fits = |(a, b): (&&str, &&str)| match b.strip_suffix('*') {
-        Some(start) => a.starts_with(start),
-        None => a == b,
+    let fits = |part: &str, wanted: &str| match wanted.strip_suffix('*') {
+        Some(start) => part.starts_with(start),
+        None => part == wanted,
     };
-    let begins =
-        |module: &[&str]| module.len() >= package.len() && module.iter().zip(&package).all(fits);
-    begins(&module) || is_fork(&module, &package) && begins(&module[1..])
+    each_segment(package).all(|wanted| module.next().is_some_and(|part| fits(part, wanted)))
 }
 
 /// Whether a module of npm is a copy that somebody keeps under an own name: `@somebody/retry`. Only
 /// names that say what they do: `@somebody/axios` may be anything.
-fn is_fork(module: &[&str], package: &[&str]) -> bool {
-    let [scope, name, ..] = module else { return false };
-    let [own] = package else { return false };
+fn is_fork(module: &str, package: &str) -> bool {
+    let (mut module, mut package) = (each_segment(module), each_segment(package));
+    let (Some(scope), Some(name)) = (module.next(), module.next()) else { return false };
+    let (Some(own), None) = (package.next(), package.next()) else { return false };
     scope.starts_with('@') && name == own && (own.contains("retry") || own.contains("backoff"))
 }
 
@@ -63,7 +71,7 @@ pub(super) fn active(entry: &Entry, values: &Values<'_, '_>, language: Language)
 
 /// What stands in a text where the name does.
 fn last_word(name: &str) -> Option<&str> {
-    segments(name).pop().map(|last| last.trim_start_matches('*'))
+    each_segment(name).next_back().map(|last| last.trim_start_matches('*'))
 }
 
 /// Whether names of other packages need no import.
@@ -96,10 +104,9 @@ pub(super) fn closeness(entry: &Entry, values: &Values<'_, '_>) -> usize {
 
 /// `from urllib3.util import Retry` where the entry names `urllib3.util.Retry`.
 fn inside_item(values: &Values<'_, '_>, import: &str) -> bool {
-    let parts = segments(import);
-    let Some((last, _)) = parts.split_last() else { return false };
+    let Some(last) = each_segment(import).next_back() else { return false };
     values.imports().name(last).is_some_and(|found| {
-        found.item == Some(*last) && inside(&format!("{}.{last}", found.module), import)
+        found.item == Some(last) && inside(&format!("{}.{last}", found.module), import)
     })
 }
 
@@ -151,7 +158,7 @@ pub(super) fn is_named(
             && if wanted == ["default"] {
                 entry.imports.iter().any(|import| {
                     let own = segments(import);
-                    own == parts || parts.len() == 2 && is_fork(&parts, &own)
+                    own == parts || parts.len() == 2 && is_fork(&full, import)
                 })
             } else {
                 ends_with(&parts, &wanted) || (wanted.len() > 1 && ends_with(&written, &wanted))

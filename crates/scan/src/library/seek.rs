@@ -3,6 +3,8 @@
 //! What [`super::find`] finds has a name of a shape, and, unless the shape is free, the import of
 //! its entry in some form. Both are words of the text.
 
+mod names;
+
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -11,11 +13,17 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use super::catalogue::{ECOSYSTEMS, Ecosystem, Entry};
 use super::names::{segments, shape_names};
 use crate::language::Language;
+use names::Names;
 
 /// The words of an ecosystem and what of them each entry needs.
 #[derive(Debug)]
 pub(crate) struct Seek {
-    automaton: AhoCorasick,
+    /// The words that are told by the names of a text.
+    names: Names,
+    /// Finds the others, by their place in `others`.
+    automaton: Option<AhoCorasick>,
+    /// The numbers of the others.
+    others: Vec<usize>,
     words: Vec<Word>,
     entries: Vec<Needs>,
 }
@@ -90,22 +98,35 @@ impl Seek {
         let entries = ecosystem.entries().ok()?;
         let entries = entries.iter().filter(|entry| !entry.background);
         let entries = entries.map(|entry| needs(ecosystem, entry, &mut number)).collect();
-        let texts = words.iter().map(|(text, _)| text);
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(texts)
-            .ok()?;
-        Some(Self { automaton, words: words.into_iter().map(|(_, word)| word).collect(), entries })
+        // Nearly all are told by the names of a text, which is faster.
+        let (mut names, mut others) = (Names::default(), Vec::new());
+        for (at, (text, word)) in words.iter().enumerate() {
+            if !names.add(text, word.open_before, word.open, at) {
+                others.push(at);
+            }
+        }
+        let texts: Vec<_> = others.iter().map(|at| &words[*at].0).collect();
+        let build = || {
+            AhoCorasick::builder()
+                .match_kind(MatchKind::Standard)
+                .kind(Some(AhoCorasickKind::DFA))
+                .build(&texts)
+        };
+        let automaton = if texts.is_empty() { None } else { Some(build().ok()?) };
+        let words = words.into_iter().map(|(_, word)| word).collect();
+        Some(Self { names, automaton, others, words, entries })
     }
 
     /// Whether a text has all that some entry needs.
     pub(crate) fn in_text(&self, text: &str) -> bool {
         let mut seen = vec![false; self.words.len()];
-        for found in self.automaton.find_overlapping_iter(text) {
-            let at = found.pattern().as_usize();
-            seen[at] =
-                seen[at] || ends(text.as_bytes(), found.start(), found.end(), self.words[at]);
+        let mut see = |at: usize, start: usize, end: usize| {
+            seen[at] = seen[at] || ends(text.as_bytes(), start, end, self.words[at]);
+        };
+        self.names.each_in(text, &mut see);
+        let others = self.automaton.iter().flat_map(|it| it.find_overlapping_iter(text));
+        for found in others {
+            see(self.others[found.pattern().as_usize()], found.start(), found.end());
         }
         let has = |word: &usize| seen[*word];
         self.entries.iter().any(|needs| {
@@ -167,9 +188,14 @@ fn option(path: &str) -> Option<&str> {
     name.rsplit('.').next().filter(|word| !word.is_empty())
 }
 
+/// Whether a byte may be inside of a name.
+const fn is_inner(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
 /// Whether what was found is no part of a longer word.
 fn ends(text: &[u8], start: usize, end: usize, word: Word) -> bool {
-    let inner = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let inner = |byte: Option<&u8>| byte.copied().is_some_and(is_inner);
     let first = start.checked_sub(1).and_then(|at| text.get(at));
     let beside = match word.import {
         Import::Bare => true,

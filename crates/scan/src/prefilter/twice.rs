@@ -119,7 +119,6 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
     // Looked for only where there is a pair.
     let mut said = None;
     let mut pairs = 0;
-    let has_handlers = handler_word(language).is_some();
     let mut begins = handlers_of(language, text).peekable();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -131,14 +130,15 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
             // The first of a line.
             handles = handles.or(Some(at.saturating_sub(start)));
         }
-        if has_handlers {
+        // Until the first begins, there is nothing to know of them.
+        if handles.is_some() || handlers.begun > 0 {
             handlers.line(line, handles.is_some());
             if itself.line(&text[..start], line, handles) {
                 return true;
             }
         }
         // Of an arm what it does: `Err(_) => f(),`.
-        let arm = line.split_once("=> ").filter(|_| language == Language::Rust);
+        let arm = (language == Language::Rust).then(|| line.split_once("=> ")).flatten();
         let line = arm.map_or(line, |(_, does)| does);
         if let Some(call) = call_of(line) {
             let start = line.len() - line.trim_end_matches(SIGNS).len();
@@ -150,17 +150,16 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
             let more = lines.peek().filter(|_| open).map_or("", |next| next.trim());
             // `load(url).catch(() => load(url))`: one stands before the handler of its line.
             let first = handles.is_some_and(|at| at + call.len() > line.len() - start);
-            let call = call.split(".catch(").next().unwrap_or(call);
+            let call = before_catch(call);
             let rest = handles.filter(|_| first).and_then(|at| line.get(at..)).unwrap_or_default();
             let own = call.len() >= SHORTEST && rest.contains(call);
             let handlers = if first { begun } else { handlers };
             // Of `.catch(` at the start of a line nothing is left.
             let again = own
                 || call.len() >= SHORTEST
-                    && last.iter().any(|one| {
+                    && last.iter().filter(|one| one.call == call).any(|one| {
                         let handled = handlers.handle(one);
-                        let pair =
-                            one.call == call && one.more == more && (one.kept && kept || handled);
+                        let pair = one.more == more && (one.kept && kept || handled);
                         pairs += usize::from(pair);
                         pair && (pairs > MOST_PAIRS || answers(text, one.line, whole, handled))
                     });
@@ -242,12 +241,34 @@ const SIGNS: [char; 7] = [' ', ';', '{', '}', ':', ',', '\r'];
 /// From the name of the first call of a line to the end of the line.
 fn call_of(line: &str) -> Option<&str> {
     let open = line.find('(')?;
-    let name = line[..open].rfind(|c: char| !(c.is_alphanumeric() || "._:$>?-".contains(c)));
-    let start = name.map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+    let start = name_start(&line[..open]);
+    if start == open || line.len() - start < SHORTEST {
+        return None;
+    }
     let call = line[start..].trim_end_matches(SIGNS);
     // What makes an object does not fail in a way that is tried again.
     let makes = line[..start].ends_with("new ");
-    (call.len() >= SHORTEST && open > start && !makes).then_some(call)
+    (call.len() >= SHORTEST && !makes).then_some(call)
+}
+
+/// Where the name begins that a text ends with, with what it belongs to.
+fn name_start(text: &str) -> usize {
+    let named = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:$>?-".contains(byte);
+    let bytes = text.as_bytes();
+    let start = bytes.iter().rposition(|byte| !named(byte)).map_or(0, |at| at + 1);
+    if start == 0 || bytes[start - 1].is_ascii() {
+        return start;
+    }
+    // A letter of another script may belong to it.
+    let named = |c: char| c.is_alphanumeric() || "._:$>?-".contains(c);
+    text.trim_end_matches(named).len()
+}
+
+/// What of a call stands before its first handler.
+fn before_catch(call: &str) -> &str {
+    let mut dots = call.match_indices('.');
+    let end = dots.find(|(at, _)| call[*at..].starts_with(".catch("));
+    end.map_or(call, |(at, _)| &call[..at])
 }
 
 /// What stands before the parenthesis.
@@ -264,6 +285,9 @@ mod tests {
         assert_eq!(call_of("    r = self.fetch(url, 1);"), Some("self.fetch(url, 1)"));
         assert_eq!(call_of("    return self.fetch(url, 1)"), Some("self.fetch(url, 1)"));
         assert_eq!(call_of("x = 1"), None);
+        assert_eq!(call_of("x = é.größe.lade(url)"), Some("é.größe.lade(url)"));
+        assert_eq!(call_of("x = «größe»lade(url, 1)"), Some("lade(url, 1)"));
+        assert_eq!(before_catch("a.load(x).catch(() => b)"), "a.load(x)");
         assert_eq!(call_of("f()"), None);
     }
 
