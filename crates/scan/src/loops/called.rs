@@ -19,6 +19,8 @@ pub(super) struct Called<'s> {
     pub(super) sleep: Option<Sleep>,
     /// It waits, as what it is given says.
     pub(super) waits: bool,
+    /// It can be no operation.
+    pub(super) pure: bool,
     /// The function of the file that it means.
     pub(super) own: Option<Id>,
 }
@@ -38,6 +40,7 @@ impl<'s> Called<'s> {
             timer: words::timer(&path),
             sleep: words::sleep(file.language, &path, last),
             waits: words::waits_by_its_arguments(&path, args.iter().map(|arg| arg.name)),
+            pure: words::is_pure(&path, last),
             own: file.callee(call).filter(|_| !tree.is_parameter(callee)),
             path,
         }

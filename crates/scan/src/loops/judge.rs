@@ -564,13 +564,13 @@ fn rank(file: &File<'_, '_>, context: &Context, group: &[Id], trace: &Trace) -> 
     if awaited {
         rank += 4;
     }
-    let verbs = [
+    let verbs = &[
         "fetch", "send", "get", "post", "put", "request", "call", "execute", "exec", "query",
         "publish", "connect", "download", "upload", "invoke", "do", "dial", "open", "save", "load",
         "write", "delete", "create", "push", "proceed", "deliver", "start", "run", "submit",
         "perform",
     ];
-    if words::any(&context.last, &verbs) {
+    if words::any(&context.last, verbs) {
         rank += 3;
     }
     if trace.seen & (seen::CAUGHT | seen::ERROR | seen::STATUS | seen::FLAG) != 0 {

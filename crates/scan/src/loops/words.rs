@@ -8,8 +8,9 @@ mod split;
 mod version;
 mod waits;
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
+
+use foldhash::HashSet;
 
 pub(super) use waits::{
     PAUSES, Sleep, names_waits, schedules, sleep, timer, waits_by_its_arguments,
@@ -23,13 +24,8 @@ pub(super) use outside::{
 pub(crate) use outside::{drops_what_was_kept, speaks_of_again};
 pub(crate) use retry::word_before;
 pub(super) use retry::{about_retry, asks_for_another, left_over, names_another, says_later};
-pub(super) use split::{has, words};
+pub(super) use split::{any, has, words};
 pub(super) use version::{about_exchange, about_tags, about_versions};
-
-/// Whether one of the words is in a list.
-pub(super) fn any(name: &str, list: &[&str]) -> bool {
-    words(name).iter().any(|word| list.contains(&&**word))
-}
 
 /// Names of counters.
 pub(super) const COUNTERS: &[&str] = &[

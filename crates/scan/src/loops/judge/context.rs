@@ -185,8 +185,8 @@ const RUNNING: &[&str] = &[
 fn joins(file: &File<'_, '_>, callee: Id) -> bool {
     let tree = file.tree;
     let Kind::Field { of, name } = tree.kind(callee) else { return false };
-    let waits = ["get", "join", "wait", "result", "await"];
-    let (true, Kind::Name(of)) = (words::any(name, &waits), tree.kind(*of)) else { return false };
+    let waits = &["get", "join", "wait", "result", "await"];
+    let (true, Kind::Name(of)) = (words::any(name, waits), tree.kind(*of)) else { return false };
     file.assigned(of).iter().any(|at| match tree.kind(*at) {
         Kind::Let { ty, value, .. } => {
             let made = value.and_then(|value| match tree.kind(value) {

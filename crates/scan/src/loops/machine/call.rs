@@ -430,7 +430,7 @@ impl<'s> Machine<'_, '_, 's> {
                 _ => {}
             }
         }
-        self.forget_flags(callee, args);
+        self.forget_flags(id, callee, args);
         Ok(match (outcome, said) {
             (_, Some(num)) => Value::Num(num),
             (Some((part, fail)), None) => Value::Outcome(part, fail),

@@ -50,13 +50,8 @@ impl<'s> Machine<'_, '_, 's> {
 
     /// Flags of an object that is handed to something unknown: whoever it is handed to may set them,
     /// as a strategy that is asked what to do about a failure does.
-    pub(super) fn forget_flags(&mut self, callee: Id, args: &'_ [Arg<'s>]) {
-        if self.heap.is_empty() || !self.failing() {
-            return;
-        }
-        let last = self.tree.last_name(callee).unwrap_or_default();
-        let path = self.tree.path(callee).unwrap_or_else(|| vec!["", last]);
-        if words::is_pure(&path, last) {
+    pub(super) fn forget_flags(&mut self, id: Id, callee: Id, args: &'_ [Arg<'s>]) {
+        if self.heap.is_empty() || !self.failing() || self.file.called(id, callee, args).pure {
             return;
         }
         for arg in args.iter().take(8) {

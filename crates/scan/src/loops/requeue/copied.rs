@@ -63,8 +63,8 @@ fn returned(file: &File<'_, '_>, at: Id, within: Id, counter: &Counter) -> Optio
         Kind::Record { entries, .. } => entries.iter().any(|entry| counts(entry.value)),
         // `return replace(job, tries=tries)`.
         Kind::Call { callee, args, .. } => {
-            let copies = ["copy", "replace", "clone", "with", "evolve", "assign"];
-            tree.last_name(*callee).is_some_and(|last| words::any(last, &copies))
+            let copies = &["copy", "replace", "clone", "with", "evolve", "assign"];
+            tree.last_name(*callee).is_some_and(|last| words::any(last, copies))
                 && args.iter().any(|arg| counts(arg.value))
         }
         _ => false,

@@ -315,10 +315,10 @@ const PERSONS: &[&str] = &[
 /// Whether a call asks a person. `callee` is the text of what is called: `rl.question`.
 pub(in crate::loops) fn asks_a_person(callee: &str) -> bool {
     let (of, last) = receiver(callee);
-    let asks = [
+    let asks = &[
         "input", "prompt", "readline", "ask", "question", "validate", "getpass", "confirm", "yesno",
     ];
-    any(last, &asks) && (at_a_person(of) || matches!(of, "self" | "this" | "$this"))
+    any(last, asks) && (at_a_person(of) || matches!(of, "self" | "this" | "$this"))
         || matches!(last, "readLine" | "ReadLine") && at_a_person(of)
 }
 

@@ -1,6 +1,10 @@
 //! Words that speak of retries, and words that only look like them: `entries`, `retrieve`,
 //! "attempts to open".
 
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
 use super::{any, split};
 
 /// Parts of words, in lower case.
@@ -24,7 +28,12 @@ const ONCE: &[&str] = &[" to ", "ed to ", "ing to ", "s to "];
 
 /// A name, or a text with comments, that speaks of retries.
 pub(in crate::loops) fn about_retry(text: &str) -> bool {
-    split::remembered(&ABOUT_RETRY, text, about_retry_anew)
+    thread_local! {
+        static ANSWERS: split::Answers = split::Answers::default();
+    }
+    split::answered(&ANSWERS, text, PARTS, || {
+        split::remembered(&ABOUT_RETRY, text, about_retry_anew)
+    })
 }
 
 thread_local! {
@@ -32,21 +41,30 @@ thread_local! {
 }
 
 fn about_retry_anew(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
-    PARTS.iter().any(|part| {
-        lower.match_indices(part).any(|(at, _)| {
-            let after = &lower[at + part.len()..];
-            match *part {
-                "retri" => !after.starts_with("ev"),
-                "tries" => TRIES.contains(&&*word_before(text, at)),
-                "attempt" => !ONCE.iter().any(|once| after.starts_with(once)),
-                "redo" => {
-                    word_before(text, at).is_empty()
-                        && !after.starts_with(|c: char| c.is_ascii_lowercase())
-                }
-                _ => true,
+    static FOUND: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    let parts = FOUND.get_or_init(|| {
+        AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .build(PARTS)
+            .ok()
+    });
+    let mut found = parts.iter().flat_map(|parts| parts.find_overlapping_iter(text));
+    found.any(|found| {
+        let (at, after) = (found.start(), &text.as_bytes()[found.end()..]);
+        let begins = |start: &str| {
+            after.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start.as_bytes()))
+        };
+        match PARTS[found.pattern().as_usize()] {
+            "retri" => !begins("ev"),
+            "tries" => TRIES.contains(&&*word_before(text, at)),
+            "attempt" => !ONCE.iter().any(|once| begins(once)),
+            "redo" => {
+                word_before(text, at).is_empty()
+                    && !after.first().is_some_and(u8::is_ascii_alphabetic)
             }
-        })
+            _ => true,
+        }
     })
 }
 
