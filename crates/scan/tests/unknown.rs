@@ -1,6 +1,6 @@
 //! Helpers of libraries that the catalogue does not know.
 #![allow(clippy::disallowed_methods, reason = "the tests write files")]
-#![allow(clippy::expect_used, reason = "a test may fail")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what is wrong by panicking")]
 
 use std::sync::atomic::AtomicBool;
 
