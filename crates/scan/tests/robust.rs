@@ -234,7 +234,17 @@ fn numbers_without_a_measure() {
 fn objects_that_hold_themselves() {
     let itself = "import fetch from 'npm-registry-fetch';\nasync function f(spec, opts) {\n  opts = { ...opts, spec };\n  return fetch.json(spec, { ...opts, query: {} });\n}\n";
     let other = "import got from 'got';\nlet a = { ...b };\nlet b = { ...a, retry: 3 };\ngot(url, { ...a });\n";
-    for text in [itself, other] {
+    let or_each_other =
+        "import got from 'got';\na = a || b;\nb = b || a;\ngot(url, a);\ngot(url, a || b);\n";
+    // Two to the power of 60 ways, of which each object needs to be looked into once.
+    let mut in_two_ways = "import got from 'got';\n".to_owned();
+    for at in 0..60 {
+        let next = at + 1;
+        let line = format!("const o{at} = {{ ...(x || o{next}), ...(y || o{next}) }};\n");
+        in_two_ways.push_str(&line);
+    }
+    in_two_ways.push_str("got(url, o0);\n");
+    for text in [itself, other, or_each_other, &in_two_ways] {
         through(Language::JavaScript, text);
         through(Language::TypeScript, text);
     }

@@ -22,7 +22,8 @@ pub(super) struct Given {
     positional: Vec<Id>,
     options: Vec<Option_>,
     records: Vec<Value>,
-    /// The objects that were written out: `opts = {...opts}` spreads itself.
+    /// The objects and the `a || b` that were looked into, also by what is usual: objects can
+    /// spread themselves, `opts = {...opts}`, and names can stand for each other.
     written: Vec<Id>,
     /// What is given where nobody gives anything else: `options ?? { retries: 5 }`.
     usual: Vec<Given>,
@@ -109,10 +110,9 @@ impl Given {
     }
 
     fn add_record(&mut self, values: &Values<'_, '_>, id: Id) {
-        if self.written.len() >= MOST_RECORDS || self.written.contains(&id) {
+        if !self.is_first_look(id) {
             return;
         }
-        self.written.push(id);
         if let Kind::Record { entries, .. } = values.tree().kind(id) {
             for entry in entries {
                 match &entry.key {
@@ -125,6 +125,15 @@ impl Given {
                 }
             }
         }
+    }
+
+    /// Whether something that can hold itself was not looked into yet, and may be.
+    fn is_first_look(&mut self, id: Id) -> bool {
+        let first = self.written.len() < MOST_RECORDS && !self.written.contains(&id);
+        if first {
+            self.written.push(id);
+        }
+        first
     }
 
     /// An argument that is an object of options, here or by its name.
@@ -141,9 +150,11 @@ impl Given {
                 Kind::Unary { of, .. } => at = *of,
                 Kind::Other(all) if all.len() == 1 => at = all[0],
                 Kind::Binary { op: Op::Or | Op::Else, right, .. } => {
-                    if self.usual.len() < MOST_RECORDS {
-                        let mut usual = Self { written: self.written.clone(), ..Self::default() };
+                    if self.is_first_look(at) {
+                        let written = std::mem::take(&mut self.written);
+                        let mut usual = Self { written, ..Self::default() };
                         usual.note_record(values, *right);
+                        self.written = std::mem::take(&mut usual.written);
                         self.usual.push(usual);
                     }
                     return;
