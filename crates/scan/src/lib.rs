@@ -4,6 +4,7 @@
 pub mod clients;
 pub mod config;
 pub mod factors;
+mod helpers;
 pub mod language;
 pub mod library;
 pub mod loops;

@@ -12,6 +12,7 @@ mod called;
 mod candidate;
 mod describe;
 mod file;
+mod helper;
 mod hook;
 mod interceptor;
 mod judge;
@@ -20,6 +21,7 @@ mod machine;
 mod pauses;
 mod requeue;
 mod schedule;
+mod told;
 mod value;
 mod words;
 
@@ -78,7 +80,9 @@ pub(crate) fn words_of(name: &str) -> std::rc::Rc<[Box<str>]> {
     words::words(name)
 }
 
+pub(crate) use helper::{Helper, Home, is_name as is_helper_name, of as helpers_of};
 pub(crate) use pauses::of as pauses_of;
+pub(crate) use told::Part as Told;
 pub(crate) use words::{drops_what_was_kept, speaks_of_again, word_before};
 
 /// The hand-rolled retries of a file, in the order of their lines.
@@ -95,11 +99,19 @@ pub fn find_with<'t, 's>(
     values: Option<&'t Values<'t, 's>>,
 ) -> Vec<Finding> {
     let file = file::File::new(tree, language, values);
+    find_in(&file, None)
+}
+
+/// Those in a part of a file, or in all of it.
+fn find_in(file: &file::File<'_, '_>, part: Option<Id>) -> Vec<Finding> {
     let mut budget = Budget { steps: STEPS_PER_FILE };
     let mut found: Vec<(Shape, Vec<Id>, Finding)> = Vec::new();
-    for candidate in candidate::all(&file) {
+    for candidate in candidate::all(file) {
         if budget.steps == 0 || found.len() >= MOST_FINDINGS {
             break;
+        }
+        if part.is_some_and(|part| !file.within(candidate.place, part)) {
+            continue;
         }
         // A pair of calls, or a function, whose operation a loop inside repeats already.
         let covered = |ops: &[Id]| {
@@ -118,11 +130,11 @@ pub fn find_with<'t, 's>(
         if candidate.shape == Shape::Repeat && (covered(first) || first.iter().any(part)) {
             continue;
         }
-        if let Some(verdict) = judge::judge(&file, &candidate, &mut budget) {
+        if let Some(verdict) = judge::judge(file, &candidate, &mut budget) {
             if candidate.shape == Shape::Recursion && covered(&verdict.ops) {
                 continue;
             }
-            let finding = describe::finding(&file, &candidate, &verdict);
+            let finding = describe::finding(file, &candidate, &verdict);
             found.push((candidate.shape, verdict.ops, finding));
         }
     }
@@ -140,8 +152,11 @@ pub fn find_with<'t, 's>(
         })
         .map(|(_, _, finding)| finding)
         .collect();
-    let elsewhere = requeue::find(&file).into_iter().chain(interceptor::find(&file));
-    for one in elsewhere.chain(hook::find(&file)) {
+    if part.is_some() {
+        return out;
+    }
+    let elsewhere = requeue::find(file).into_iter().chain(interceptor::find(file));
+    for one in elsewhere.chain(hook::find(file)) {
         let known = |known: &Finding| {
             known.policy.line <= one.policy.end_line && one.policy.line <= known.policy.end_line
         };

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use damper_config::effective::{Effective, Versions, effective};
@@ -13,7 +14,7 @@ use crate::clients::{self, Client, Homes, Services};
 use crate::config::Config;
 use crate::language::Language;
 use crate::library::{self, Manifests};
-use crate::loops;
+use crate::loops::{self, Helper};
 use crate::lower;
 use crate::policy::{Policy, Scope};
 use crate::prefilter;
@@ -23,9 +24,14 @@ use crate::scope;
 use crate::service_config;
 use crate::settings::{self, Settings};
 use crate::suppress::{self, Suppression};
-use crate::tree::{Id, Kind, LoopForm, Span, Tree};
+use crate::tree::{Kind, Tree};
 use crate::value::{Constants, Imports, Project, Values, folder_and_stem};
 use crate::walk::{Found, Limits, Skipped, Walked, read, walk};
+
+mod file;
+
+pub use crate::helpers::Helpers;
+pub use file::{Policies, policies};
 
 /// Trees are walked by recursion: so much stack holds [`crate::tree::MAX_DEPTH`] levels of it.
 const STACK_BYTES: usize = 64 << 20;
@@ -54,9 +60,9 @@ pub struct Known<'k> {
     pub manifests: Option<&'k Manifests>,
     /// The services whose clients are looked for; `None`: clients are not looked for.
     pub services: Option<&'k Services>,
-    /// Functions of all files whose names say that they retry; `None`: not known yet, and nothing
+    /// Functions and classes of all files whose names say that they retry; `None`: not known yet, and nothing
     /// is said of those that are not among them.
-    pub helpers: Option<&'k BTreeSet<String>>,
+    pub helpers: Option<&'k Helpers>,
 }
 
 /// A file as the finders see it.
@@ -174,7 +180,10 @@ struct Part {
     /// What it calls that says it retries: another file may declare it.
     called: BTreeSet<String>,
     /// The functions of it that say so.
-    helpers: BTreeSet<String>,
+    declared: BTreeSet<String>,
+    /// Those that were found to, and the text of the file.
+    helpers: Vec<Helper>,
+    text: Option<Arc<str>>,
     /// Names of files and folders where such constants may be.
     near: BTreeSet<String>,
     /// What it says as configuration does.
@@ -219,11 +228,13 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
     }
     pool.install(|| constants_of_others(&walked.files, &mut parts, &options.limits, control));
     // Once more where a number stands in another file, now that all of them are known.
-    let (mut project, mut helpers) = (Project::new(), BTreeSet::new());
+    let (mut project, mut helpers) = (Project::new(), Helpers::default());
     for (found, part) in walked.files.iter().zip(&mut parts) {
         if let Some(Ok(part)) = part {
             project.add(&found.path, std::mem::take(&mut part.constants));
-            helpers.append(&mut part.helpers);
+            let own = std::mem::take(&mut part.helpers);
+            let text = part.text.take().unwrap_or_default();
+            helpers.add(&found.path, found.language, &mut part.declared, own, &text);
         }
     }
     let again = Known { project: Some(&project), helpers: Some(&helpers), ..first };
@@ -415,7 +426,9 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
         open: false,
         parsed: false,
         called: BTreeSet::new(),
-        helpers: BTreeSet::new(),
+        declared: BTreeSet::new(),
+        helpers: Vec::new(),
+        text: None,
         near: BTreeSet::new(),
         said: Said::of(scope),
     };
@@ -435,9 +448,14 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
     part.notes.extend(
         tree.too_deep().then(|| format!("{}: nested too deep, partly left out", found.path)),
     );
-    let Policies { all: policies, open, left_out, called } = policies(&tree, &source, known);
+    let Policies { all: policies, open, left_out, called, helpers } =
+        policies(&tree, &source, known);
     part.notes.extend((left_out > 0).then(|| {
-        format!("{}: {left_out} policies after the first {MOST_POLICIES} are left out", found.path)
+        format!(
+            "{}: {left_out} policies after the first {} are left out",
+            found.path,
+            file::MOST_POLICIES
+        )
     }));
     if let Some(services) = services {
         part.said.clients = clients::find(&tree, found.language, services);
@@ -451,7 +469,9 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
     // What it says to others is known after the first time.
     if known.project.is_none() {
         part.called = called;
-        part.helpers = library::unknown::declared(&tree);
+        part.declared = library::unknown::declared(&tree);
+        part.text = (!helpers.is_empty()).then(|| text.as_str().into());
+        part.helpers = helpers;
         part.constants = constants(&tree, found.language);
     }
     part.findings = rules::of_file(&Context { tree: &tree, source: &source, policies: &policies });
@@ -477,124 +497,4 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
         });
     }
     Ok(part)
-}
-
-/// More policies than this of one file are left out: each is held against the whole file.
-const MOST_POLICIES: usize = 2_000;
-
-/// What one file has.
-#[derive(Debug)]
-pub struct Policies {
-    /// Its policies, by line.
-    pub all: Vec<Policy>,
-    /// Whether other files could say more of them.
-    pub open: bool,
-    /// How many were left out, because there are too many.
-    pub left_out: usize,
-    /// What it calls or gives a number of retries that another file may declare.
-    pub called: BTreeSet<String>,
-}
-
-/// The policies of one file.
-#[must_use]
-pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> Policies {
-    let imports = Imports::of(tree);
-    let mut values = Values::new(tree, &imports);
-    if let Some(project) = known.project {
-        values = values.with_project(project, source.path);
-    }
-    let context = library::Context {
-        language: source.language,
-        values: &values,
-        manifests: known.manifests,
-        scope: source.scope,
-    };
-    let mut all = library::find(tree, &context);
-    let of_libraries = all.len();
-    for found in loops::find_with(tree, source.language, Some(&values)) {
-        let iterated = iterated(tree, &values, found.sites.place);
-        let taken = all[..of_libraries].iter_mut().any(|library| {
-            let by_name = iterated.is_some_and(|span| of_line(library, span));
-            if by_name {
-                library.also.push([found.policy.line, found.policy.end_line]);
-                library.call = library.call.take().or_else(|| found.policy.call.clone());
-            }
-            by_name || says_again(&found.policy, library)
-        });
-        if !taken {
-            all.push(found.policy);
-        }
-    }
-    let mut called = BTreeSet::new();
-    if let Some(helpers) = known.helpers {
-        let within =
-            |one: &Policy, other: &Policy| one.line <= other.end_line && other.line <= one.end_line;
-        let unknown = library::unknown::find(tree, &context, helpers, &all).into_iter();
-        let alone: Vec<_> =
-            unknown.filter(|one| !all.iter().any(|other| within(one, other))).collect();
-        all.extend(alone);
-    } else {
-        called = library::unknown::called(tree, &context);
-    }
-    all.sort_by_key(|policy| (policy.line, policy.end_line));
-    let left_out = all.len().saturating_sub(MOST_POLICIES);
-    all.truncate(MOST_POLICIES);
-    for policy in &mut all {
-        policy.delay.forget_absurd();
-        library::end_by_deadline(policy, false, 0.0);
-        policy.scope = source.scope;
-        if policy.scope == Scope::Production && in_tests(tree, policy) {
-            policy.scope = Scope::Test;
-        }
-    }
-    Policies { all, open: values.wants_project(), left_out, called }
-}
-
-/// Whether a loop says again what a library's policy says: the library's iterator is its head.
-fn says_again(found: &Policy, library: &Policy) -> bool {
-    found.line <= library.line
-        && library.end_line <= found.end_line
-        && library.line <= found.line + 1
-}
-
-/// What a loop goes through, if that is a variable of this file: where it was made.
-fn iterated(tree: &Tree<'_>, values: &Values<'_, '_>, place: Id) -> Option<Span> {
-    let Kind::Loop { form: LoopForm::Each { over, .. }, .. } = tree.kind(place) else {
-        return None;
-    };
-    let mut over = *over;
-    while let Kind::Unary { of, .. } = tree.kind(over) {
-        over = *of;
-    }
-    let made = values.definition(over)?;
-    matches!(tree.kind(made), Kind::Call { .. }).then(|| tree.span(made))
-}
-
-/// Whether a policy was made there.
-fn of_line(policy: &Policy, made: Span) -> bool {
-    !policy.implicit && made.line == policy.line && made.end_line == policy.end_line
-}
-
-/// Whether a policy stands in a part of a file that is only built for tests.
-fn in_tests(tree: &Tree<'_>, policy: &Policy) -> bool {
-    let around = |id: &Id| {
-        let span = tree.span(*id);
-        span.line <= policy.line && policy.end_line <= span.end_line
-    };
-    tree.touching(policy.line, policy.end_line).filter(around).any(|id| {
-        let (Kind::Function { decorators, .. } | Kind::Class { decorators, .. }) = tree.kind(id)
-        else {
-            return false;
-        };
-        decorators.iter().any(|decorator| {
-            let text = tree.source(*decorator);
-            let text = text.trim_start_matches(['#', '[', '@']);
-            ["test", "cfg(test)", "tokio::test", "Test", "Fact", "Theory", "TestMethod"].iter().any(
-                |word| {
-                    text.strip_prefix(word)
-                        .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
-                },
-            )
-        })
-    })
 }

@@ -8,11 +8,13 @@ mod own;
 use std::collections::BTreeSet;
 
 use super::{Context, call};
+use crate::helpers::Helpers;
 use crate::loops::words_of;
 use crate::policy::{
     Attempts, By, Confidence, Delay, DelayKind, Jitter, Kind as PolicyKind, Policy, Setting,
 };
 use crate::tree::{Arg, Id, Kind, Tree};
+use crate::value::Project;
 
 /// What all of them begin with.
 const BEGIN: &[u8] = b"retr";
@@ -177,7 +179,7 @@ pub(crate) fn called(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> BTreeSet
     }
     let helpers = tree.ids().filter_map(|id| helper(tree, id));
     let mut names: BTreeSet<_> = helpers.map(|helper| helper.name.to_owned()).collect();
-    names.extend(own::names(tree, context));
+    names.extend(own::names(tree));
     names.extend(options::names(tree, context));
     names
 }
@@ -187,22 +189,23 @@ pub(crate) fn called(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> BTreeSet
 pub(crate) fn find(
     tree: &Tree<'_>,
     context: &Context<'_, '_, '_>,
-    declared: &BTreeSet<String>,
+    helpers: &Helpers,
+    project: Option<&Project>,
     known: &[Policy],
 ) -> Vec<Policy> {
     if !may_count(tree.text()) {
         return Vec::new();
     }
     let all = tree.ids().filter_map(|id| helper(tree, id));
-    let unknown = all.filter(|helper| !declared.contains(helper.name));
+    let unknown = all.filter(|helper| !helpers.declares(helper.name));
     let mut found: Vec<_> = unknown.filter_map(|helper| policy(tree, context, &helper)).collect();
-    found.extend(own::find(tree, context, declared));
+    found.extend(own::find(tree, context, helpers, project));
     let said = |id: Id| {
         let span = tree.span(id);
         let near = |one: &Policy| one.line <= span.end_line && span.line <= one.end_line;
         known.iter().any(near) || found.iter().any(near)
     };
-    let given = options::find(tree, context, |name| declared.contains(name), said);
+    let given = options::find(tree, context, |name| helpers.declares(name), said);
     found.extend(given);
     found
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::called::Called;
+use super::told::Told;
 use crate::language::Language;
 use crate::tree::{Arg, Id, Kind, Tree};
 use crate::value::{Data, Trust, Values};
@@ -29,6 +30,8 @@ pub(super) struct File<'t, 's> {
     pub(super) language: Language,
     /// What is asked about names that are declared in other files.
     values: Option<&'t Values<'t, 's>>,
+    /// What one caller tells a function of it.
+    told: Option<Told>,
     /// What they answered: each run of the interpreter asks the same.
     answers: RefCell<HashMap<Id, Worth>>,
     functions: HashMap<&'s str, Vec<Id>>,
@@ -94,6 +97,7 @@ impl<'t, 's> File<'t, 's> {
             tree,
             language,
             values,
+            told: None,
             answers: RefCell::default(),
             keys: RefCell::default(),
             called: RefCell::default(),
@@ -101,6 +105,16 @@ impl<'t, 's> File<'t, 's> {
             assigned,
             calls,
         }
+    }
+
+    /// The same, as one caller finds it.
+    pub(super) fn with_told(self, told: Told) -> Self {
+        Self { told: Some(told), ..self }
+    }
+
+    /// What one caller tells a function of it.
+    pub(super) fn told(&self) -> Option<&Told> {
+        self.told.as_ref()
     }
 
     /// What is asked about values, if anything is.

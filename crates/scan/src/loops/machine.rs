@@ -15,15 +15,19 @@ mod decision;
 mod expression;
 mod flow;
 mod handed;
+mod handed_over;
 mod later;
 mod lists;
 mod names;
 mod operate;
 mod pause;
 mod question;
+mod state;
 mod told;
 mod usual;
 mod written;
+
+pub(super) use usual::is_quantity;
 
 use std::rc::Rc;
 
@@ -287,7 +291,16 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
         if let Some(function) = self.plan.recursive {
             let args = match self.plan.arguments {
                 Some(call) => self.arguments_of(call)?,
-                None => self.counters_at_first(function),
+                None => {
+                    let mut args = self.all_told(function);
+                    let first = self.counters_at_first(function);
+                    args.extend(first.into_iter().filter(|(name, _)| {
+                        self.file.told().is_none_or(|told| {
+                            name.is_none_or(|name| !told.parts.contains_key(name))
+                        })
+                    }));
+                    args
+                }
             };
             return self.invoke(function, args, 0);
         }

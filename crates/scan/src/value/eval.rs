@@ -61,6 +61,12 @@ impl<'t, 's> Values<'t, 's> {
         self
     }
 
+    /// The path of the file, if others are known.
+    #[must_use]
+    pub fn path(&self) -> Option<&'t str> {
+        self.project.map(|(_, path)| path)
+    }
+
     /// The tree that is evaluated.
     #[must_use]
     pub fn tree(&self) -> &'t Tree<'s> {

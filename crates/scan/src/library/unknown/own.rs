@@ -1,13 +1,13 @@
 //! Calls of a helper that another place of the repository declares, with numbers of their own: what
 //! is retried, and how often, is said here and not where the loop is.
 
-use std::collections::BTreeSet;
-
-use super::{number, says, unknown_policy};
+use super::{is_own, is_own_crate, number, says, unknown_policy};
+use crate::helpers::{Declared, Helpers};
 use crate::library::{Context, call};
+use crate::loops::{Told, is_helper_name};
 use crate::policy::{Attempts, By, Policy};
 use crate::tree::{Arg, Id, Kind, Tree};
-use crate::value::Data;
+use crate::value::{Data, Project};
 
 /// What a function says that tells how long to wait.
 const WAITS: &[&str] = &["backoff", "delay", "duration", "interval", "sleep", "wait"];
@@ -19,41 +19,60 @@ struct Used<'t, 's> {
     call: Id,
     name: &'s str,
     args: &'t [Arg<'s>],
-    work: usize,
+    work: Option<usize>,
 }
 
 /// The names of such helpers: another file may declare them.
-pub(super) fn names(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> Vec<String> {
-    let used = tree.ids().filter_map(|id| used(tree, context, id));
-    used.map(|used| used.name.to_owned()).collect()
+pub(super) fn names(tree: &Tree<'_>) -> Vec<String> {
+    tree.ids().filter_map(|id| named(tree, id)).map(|used| used.name.to_owned()).collect()
 }
 
 /// The calls of those that are declared, as policies.
 pub(super) fn find(
     tree: &Tree<'_>,
     context: &Context<'_, '_, '_>,
-    declared: &BTreeSet<String>,
+    helpers: &Helpers,
+    project: Option<&Project>,
 ) -> Vec<Policy> {
-    let used = tree.ids().filter_map(|id| used(tree, context, id));
-    used.filter(|used| declared.contains(used.name))
-        .map(|used| policy(tree, context, &used))
-        .collect()
+    let mut all = Vec::new();
+    for id in tree.ids() {
+        let Some(mut used) = named(tree, id) else { continue };
+        used.work = used.args.iter().position(|arg| is_work(tree, context, arg.value));
+        let counts = || {
+            says(used.name)
+                && helpers.declares(used.name)
+                && used.args.len() >= 2
+                && is_told_numbers(tree, context, &used)
+        };
+        match told(tree, context, helpers, project, &used) {
+            Some(policy) => all.extend(policy),
+            None if counts() => all.push(unknown(tree, context, &used)),
+            None => {}
+        }
+    }
+    all
 }
 
-fn used<'t, 's>(tree: &'t Tree<'s>, context: &Context<'_, '_, 's>, id: Id) -> Option<Used<'t, 's>> {
-    let Kind::Call { callee, args, new: false } = tree.kind(id) else { return None };
-    let name = tree.last_name(*callee).filter(|name| says(name))?;
+/// A call, or the making of an object, whose name says that it retries.
+fn named<'t, 's>(tree: &'t Tree<'s>, id: Id) -> Option<Used<'t, 's>> {
+    let Kind::Call { callee, args, .. } = tree.kind(id) else { return None };
+    let name = tree.last_name(*callee).filter(|name| is_helper_name(name))?;
     let of_tests = |part: &&str| TESTS.iter().any(|word| part.eq_ignore_ascii_case(word));
-    if args.len() < 2
+    if args.is_empty()
         || tree.is_parameter(*callee)
         || tree.path(*callee).is_some_and(|path| path.iter().any(of_tests))
     {
         return None;
     }
-    let work = args.iter().position(|arg| is_work(tree, context, arg.value))?;
-    let mut others = args.iter().enumerate().filter(|(at, _)| *at != work);
-    let numbers = others.any(|(_, arg)| is_own_number(tree, context, arg.value));
-    numbers.then_some(Used { call: id, name, args, work })
+    Some(Used { call: id, name, args, work: None })
+}
+
+/// Whether a number is among what is given besides the work.
+fn is_told_numbers(tree: &Tree<'_>, context: &Context<'_, '_, '_>, used: &Used<'_, '_>) -> bool {
+    let made = matches!(tree.kind(used.call), Kind::Call { new: true, .. });
+    let Some(work) = used.work.filter(|_| !made) else { return false };
+    let mut others = used.args.iter().enumerate().filter(|(at, _)| *at != work);
+    others.any(|(_, arg)| is_own_number(tree, context, arg.value))
 }
 
 /// Whether an argument is something to do: a closure, here or under a name of this file.
@@ -88,7 +107,124 @@ fn is_own_number(tree: &Tree<'_>, context: &Context<'_, '_, '_>, id: Id) -> bool
     }
 }
 
-fn policy(tree: &Tree<'_>, context: &Context<'_, '_, '_>, used: &Used<'_, '_>) -> Policy {
+/// What the helper does that a call means, told what the call gives it: nothing again, if that is
+/// what it is told. `None`: what is called is not known, or not told anything.
+fn told(
+    tree: &Tree<'_>,
+    context: &Context<'_, '_, '_>,
+    helpers: &Helpers,
+    project: Option<&Project>,
+    used: &Used<'_, '_>,
+) -> Option<Option<Policy>> {
+    let Kind::Call { callee, .. } = tree.kind(used.call) else { return None };
+    let path = project.map_or("", |_| context.values.path().unwrap_or_default());
+    let module = context.values.imports().qualify(tree, *callee).map(|found| found.module);
+    let may = |path: &str| module.as_ref().is_none_or(|module| is_of(context, module, path));
+    let declared = helpers.find(used.name, path, context.language, may)?;
+    let span = tree.span(used.call);
+    let inside = |lines: &[u32; 2]| lines[0] <= span.line && span.line <= lines[1];
+    if *declared.path == *path && declared.helper.lines.iter().any(inside) {
+        return None;
+    }
+    let parts = parts(tree, context, declared, used)?;
+    let Some(mut policy) = declared.told(project, &parts) else {
+        let repeats = declared.told(project, &[]).is_some();
+        return repeats.then_some(None);
+    };
+    policy.by = By::HandRolled { shape: "helper".to_owned() };
+    policy.line = span.line;
+    policy.end_line = span.end_line;
+    policy.also.clear();
+    policy.language = context.language;
+    policy.call = match used.work {
+        Some(work) => call::wrapped(tree, used.args[work].value, false),
+        None if declared.helper.is_handed => None,
+        None => policy.call,
+    };
+    policy.notes.push(format!("{} of {} does it", used.name, declared.path));
+    Some(Some(policy))
+}
+
+/// Whether a module that is imported may be the file.
+fn is_of(context: &Context<'_, '_, '_>, module: &str, path: &str) -> bool {
+    if is_own(module) || is_own_crate(module) {
+        return true;
+    }
+    if context.manifests.is_some_and(|manifests| manifests.is_own(module, context.language)) {
+        return true;
+    }
+    let mut parts = module.split(['/', '.', ':', '\\']).filter(|part| !part.is_empty());
+    let last = parts.next_back().unwrap_or(module);
+    path.rsplit('/').take(2).any(|part| part.split('.').next() == Some(last))
+}
+
+/// What a call tells of each parameter, if it says itself how often or how long.
+fn parts(
+    tree: &Tree<'_>,
+    context: &Context<'_, '_, '_>,
+    declared: &Declared,
+    used: &Used<'_, '_>,
+) -> Option<Vec<(Box<str>, Told)>> {
+    let helper = &declared.helper;
+    let mut parts = Vec::new();
+    let (mut numbers, mut open) = (false, false);
+    for (at, arg) in used.args.iter().enumerate() {
+        if arg.spread {
+            return None;
+        }
+        let param = match arg.name {
+            Some(name) => helper.params.iter().find(|param| *param.name == *name),
+            None => helper.params.get(at),
+        };
+        let Some(param) = param else { continue };
+        let value = context.values.of(arg.value);
+        let text = || tree.source(arg.value).chars().take(60).collect::<String>();
+        if let Data::Record(entries) = &value.data {
+            for (key, entry) in entries {
+                let known = is_number(&entry.data);
+                numbers |= known && param.is_number && !is_nought(&entry.data);
+                let part = match known || matches!(entry.data, Data::Bool(_) | Data::Null) {
+                    true => Told::Known(entry.data.clone()),
+                    false => Told::Open(key.clone()),
+                };
+                parts.push((format!("{}.{key}", param.name).into(), part));
+            }
+            continue;
+        }
+        let known = is_number(&value.data);
+        numbers |= known && param.is_number && !is_nought(&value.data);
+        open |= !known && param.is_number && !param.is_optional && is_setting(tree, arg.value);
+        let plain = known || matches!(value.data, Data::Bool(_) | Data::Null);
+        let part = if plain { Told::Known(value.data) } else { Told::Open(text()) };
+        parts.push((param.name.clone(), part));
+    }
+    (numbers || open && helper.is_handed && used.args.len() >= 2).then_some(parts)
+}
+
+/// Whether something is set elsewhere, and not handed on by whoever calls: `config.retries`.
+fn is_setting(tree: &Tree<'_>, id: Id) -> bool {
+    match tree.kind(id) {
+        Kind::Field { of, .. } => !matches!(tree.kind(*of), Kind::Name("self" | "this")),
+        Kind::Call { .. } => true,
+        Kind::Binary { left, right, .. } => is_setting(tree, *left) || is_setting(tree, *right),
+        Kind::Unary { of, .. } => is_setting(tree, *of),
+        _ => false,
+    }
+}
+
+fn is_nought(data: &Data) -> bool {
+    matches!(data, Data::Number(number) | Data::Duration(number) if *number == 0.0)
+}
+
+fn is_number(data: &Data) -> bool {
+    match data {
+        Data::Number(number) | Data::Duration(number) => number.is_finite(),
+        _ => false,
+    }
+}
+
+/// A call of a helper whose loop is not understood.
+fn unknown(tree: &Tree<'_>, context: &Context<'_, '_, '_>, used: &Used<'_, '_>) -> Policy {
     let Used { call: id, name, args, work } = *used;
     let given = number(tree, args);
     let attempts = Attempts::Dynamic {
@@ -105,7 +241,7 @@ fn policy(tree: &Tree<'_>, context: &Context<'_, '_, '_>, used: &Used<'_, '_>) -
     policy.by = By::HandRolled { shape: "helper".to_owned() };
     policy.line = span.line;
     policy.end_line = span.end_line;
-    policy.call = call::wrapped(tree, args[work].value, false);
+    policy.call = work.and_then(|work| call::wrapped(tree, args[work].value, false));
     policy.notes = vec![format!("{name} of this repository retries what it is given")];
     policy
 }

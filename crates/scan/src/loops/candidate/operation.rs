@@ -10,7 +10,7 @@ use crate::language::Language;
 use crate::loops::callbacks;
 use crate::loops::file::File;
 use crate::loops::words;
-use crate::tree::{Id, Kind, LoopForm, Op};
+use crate::tree::{Id, Kind, LoopForm, Op, Tree};
 
 /// The names that hold something made of these names.
 pub(super) fn derived<'s>(
@@ -452,6 +452,18 @@ fn in_head(file: &File<'_, '_>, subject: Id, call: Id) -> bool {
     }
 }
 
+/// Whether a function that was handed over is called for what it gives: `await callback()`, and not
+/// to be told something, `callback(error)`.
+fn is_waited_for(tree: &Tree<'_>, call: Id, callee: Id) -> bool {
+    let bare = matches!(tree.kind(call), Kind::Call { args, .. } if args.is_empty());
+    let used = tree.parent(call).is_some_and(|up| match tree.kind(up) {
+        Kind::Await(_) | Kind::Let { .. } | Kind::Propagate(_) => true,
+        Kind::Return(_) | Kind::Assign { .. } => bare,
+        _ => false,
+    });
+    used && tree.is_parameter(callee)
+}
+
 pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: bool) -> bool {
     let tree = file.tree;
     // `client[method](url)`: whose it is says that it reaches out.
@@ -471,7 +483,8 @@ pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: b
     }
     let path = tree.path(callee).unwrap_or_else(|| vec!["", last]);
     let result = matches!(last, "resolve" | "reject" | "callback" | "cb" | "done" | "setTimeout");
-    if result || words::schedules(last) || words::timer(&path) {
+    if result && !is_waited_for(tree, call, callee) || words::schedules(last) || words::timer(&path)
+    {
         return false;
     }
     // `await image.update(x)`: of a dictionary nobody waits for that.

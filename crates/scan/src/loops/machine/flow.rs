@@ -174,8 +174,9 @@ impl<'s> Machine<'_, '_, 's> {
             Truth::Maybe(false) => {
                 subject
                     && self.trace.calls > 0
-                    && matches!(self.tree.kind(test), Kind::Call { .. })
-                    && words::about_retry(self.tree.source(test))
+                    && (self.is_brought_about(id, test)
+                        || matches!(self.tree.kind(test), Kind::Call { .. })
+                            && words::about_retry(self.tree.source(test)))
             }
             Truth::Maybe(about) => about,
         };

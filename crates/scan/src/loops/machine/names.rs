@@ -24,6 +24,9 @@ impl<'s> Machine<'_, '_, 's> {
                     return Ok(value.clone());
                 }
                 if self.is_own(*of) {
+                    if let Some(function) = self.property(id, name) {
+                        return self.invoke(function, Vec::new(), 0);
+                    }
                     let value = self.resolve(id, name, true);
                     self.heap.insert(key, value.clone());
                     return Ok(value);
@@ -82,6 +85,9 @@ impl<'s> Machine<'_, '_, 's> {
                 Value::number(all.len() as f64)
             }
             Value::Unknown => {
+                if let Some(value) = self.told_field(id) {
+                    return value;
+                }
                 if let Some(value) = self.entry_of(of, name) {
                     return value;
                 }
@@ -105,34 +111,6 @@ impl<'s> Machine<'_, '_, 's> {
                 if known == Value::Unknown { self.usually(id) } else { known }
             }
             _ => Value::Unknown,
-        }
-    }
-
-    /// `const progress = { left: 10 }` says what `progress.left` is.
-    fn entry_of(&mut self, of: Id, name: &str) -> Option<Value> {
-        let tree = self.tree;
-        let Kind::Name(object) = tree.kind(of) else { return None };
-        let records =
-            self.file.assigned(object).iter().filter_map(|place| match tree.kind(*place) {
-                Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => {
-                    match tree.kind(*value) {
-                        Kind::Record { entries, .. } => Some(entries),
-                        _ => None,
-                    }
-                }
-                _ => None,
-            });
-        let entry = records.flatten().find(|entry| entry.key.as_deref() == Some(name))?;
-        match tree.kind(entry.value) {
-            Kind::Number(_) | Kind::Binary { .. } => Some(self.constant_of(entry.value)),
-            // What is written under a name may be given otherwise later.
-            Kind::Name(constant) | Kind::Field { name: constant, .. }
-                if words::any(constant, words::PAUSES) =>
-            {
-                let num = self.constant_of(entry.value).num()?;
-                Some(self.symbol(format!("{object}.{name}"), Some(num)))
-            }
-            _ => None,
         }
     }
 

@@ -339,7 +339,9 @@ impl<'s> Machine<'_, '_, 's> {
                     || equality
                         && other.num().is_some_and(|num| num.low == 0.0)
                         && matches!(self.tree.kind(side), Kind::Name(name)
-                            if words::about(name) == words::About::Status);
+                            if words::about(name) == words::About::Status
+                                || self.file.language != Language::Go
+                                    && matches!(*name, "ret" | "retval" | "rv" | "errno"));
                 if codes && other.num().is_some() {
                     return self.status(op, fail, side, other_id, other);
                 }

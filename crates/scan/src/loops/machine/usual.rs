@@ -10,7 +10,7 @@ use crate::tree::{Id, Kind, Op};
 const MOST_CALLERS: usize = 16;
 
 /// Whether a name counts attempts or says how long to wait.
-fn is_quantity(name: &str) -> bool {
+pub(in crate::loops) fn is_quantity(name: &str) -> bool {
     words::about_retry(name)
         || name.len() > 1 && words::any(name, words::COUNTERS)
         || words::any(name, words::WAITS)
@@ -78,6 +78,34 @@ impl<'s> Machine<'_, '_, 's> {
                 self.symbol(text, Some(num))
             }
             None => Value::Unknown,
+        }
+    }
+
+    /// `const progress = { left: 10 }` says what `progress.left` is.
+    pub(super) fn entry_of(&mut self, of: Id, name: &str) -> Option<Value> {
+        let tree = self.tree;
+        let Kind::Name(object) = tree.kind(of) else { return None };
+        let records =
+            self.file.assigned(object).iter().filter_map(|place| match tree.kind(*place) {
+                Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => {
+                    match tree.kind(*value) {
+                        Kind::Record { entries, .. } => Some(entries),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            });
+        let entry = records.flatten().find(|entry| entry.key.as_deref() == Some(name))?;
+        match tree.kind(entry.value) {
+            Kind::Number(_) | Kind::Binary { .. } => Some(self.constant_of(entry.value)),
+            // What is written under a name may be given otherwise later.
+            Kind::Name(constant) | Kind::Field { name: constant, .. }
+                if words::any(constant, words::PAUSES) =>
+            {
+                let num = self.constant_of(entry.value).num()?;
+                Some(self.symbol(format!("{object}.{name}"), Some(num)))
+            }
+            _ => None,
         }
     }
 

@@ -37,11 +37,17 @@ impl<'s> Machine<'_, '_, 's> {
                         && self.is_plain(**id, name)
                 });
                 if let Some(place) = before {
+                    if let Some(told) = self.told_entry(*place, name) {
+                        return told;
+                    }
                     return self.written(*place, name);
                 }
                 if let Kind::Function { params, .. } = tree.kind(function)
                     && let Some(param) = params.iter().find(|param| param.name == name)
                 {
+                    if let Some(told) = self.told(function, param) {
+                        return told;
+                    }
                     return match param.default {
                         Some(default) => self.open(name.to_owned(), default),
                         None => self.passed(function, name),
@@ -106,14 +112,18 @@ impl<'s> Machine<'_, '_, 's> {
             .copied()
             .filter(|id| self.is_member(*id) || self.is_bare_member(*id, name, class))
             .collect();
-        if let [place] = given[..]
+        if let Some(place) = self.initial(&given, name)
             && let Kind::Assign { op: None, value, .. } = tree.kind(place)
             && !file.within(place, self.plan.entry)
         {
-            return match tree.kind(*value) {
+            let first = match tree.kind(*value) {
                 Kind::Name(param) => self.parameter(place, param),
                 _ => self.constant_of(*value),
             };
+            // What is set again has no first value, unless that is a number that grows.
+            if given.len() == 1 || first.num().is_some() {
+                return first;
+            }
         }
         if all.is_empty() { self.elsewhere(at) } else { self.filled_in(at, name) }
     }
@@ -150,6 +160,51 @@ impl<'s> Machine<'_, '_, 's> {
             }
             found => found,
         }
+    }
+
+    /// Where a field gets its first value: where it is set once, or only changed from what it was.
+    fn initial(&self, given: &[Id], name: &str) -> Option<Id> {
+        let tree = self.tree;
+        if let [only] = given {
+            return Some(*only);
+        }
+        let set: Vec<(Id, Id)> = given
+            .iter()
+            .filter_map(|place| match tree.kind(*place) {
+                Kind::Assign { op: None, value, .. } => Some((*place, *value)),
+                _ => None,
+            })
+            .filter(|(place, value)| {
+                let bare = !matches!(self.file.language, Language::Python | Language::Ruby);
+                let same = |at: Id| match tree.kind(at) {
+                    Kind::Field { of, name: field } => *field == name && self.is_own(*of),
+                    Kind::Name(field) => bare && *field == name,
+                    _ => false,
+                };
+                !self.file.within(*place, self.plan.entry) && !tree.walk_here(*value).any(same)
+            })
+            .collect();
+        let (place, value) = set.first()?;
+        // `self.now = delay` at first, and `self.now = self.delay` to begin again.
+        let alike = |other: &(Id, Id)| {
+            tree.source(other.1) == tree.source(*value)
+                || tree.last_name(*value).is_some()
+                    && tree.last_name(other.1) == tree.last_name(*value)
+        };
+        set.iter().all(alike).then_some(*place)
+    }
+
+    /// The function that a field of the object itself stands for: a property of Python.
+    pub(super) fn property(&self, at: Id, name: &str) -> Option<Id> {
+        let tree = self.tree;
+        let called = |up: Id| matches!(tree.kind(up), Kind::Call { callee, .. } if *callee == at);
+        let [function] = self.file.functions(name) else { return None };
+        let Kind::Function { decorators, .. } = tree.kind(*function) else { return None };
+        let is_one = decorators
+            .iter()
+            .any(|one| tree.last_name(*one).is_some_and(|name| name.ends_with("property")));
+        let own = tree.class_of(*function) == tree.class_of(at);
+        (is_one && own && !tree.parent(at).is_some_and(called)).then_some(*function)
     }
 
     fn is_member(&self, assign: Id) -> bool {
@@ -199,7 +254,13 @@ impl<'s> Machine<'_, '_, 's> {
         let Kind::Function { params, .. } = self.tree.kind(function) else {
             return Value::Unknown;
         };
-        match params.iter().find(|param| param.name == name).and_then(|param| param.default) {
+        let Some(param) = params.iter().find(|param| param.name == name) else {
+            return Value::Unknown;
+        };
+        if let Some(told) = self.told(function, param) {
+            return told;
+        }
+        match param.default {
             Some(default) => self.open(name.to_owned(), default),
             None => Value::Unknown,
         }

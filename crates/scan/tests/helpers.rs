@@ -1,0 +1,194 @@
+//! Helpers of a repository, run again with the numbers of each of their callers.
+#![allow(clippy::disallowed_methods, reason = "the tests write files")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what is wrong by panicking")]
+
+use std::sync::atomic::AtomicBool;
+
+use damper_scan::policy::{Attempts, By, DelayKind, Jitter, Policy};
+use damper_scan::scan::{Control, Options, scan};
+
+/// The calls of helpers in a folder with these files.
+fn calls(files: &[(&str, &str)]) -> Vec<Policy> {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        std::fs::write(path, text).expect("written");
+    }
+    let options = Options { roots: vec![folder.path().to_owned()], ..Options::default() };
+    let stop = AtomicBool::new(false);
+    let scan = scan(&options, Control { stop: &stop, progress: &|_, _| {} }).expect("threads");
+    let all = scan.files.into_iter().flat_map(|file| file.policies);
+    all.filter(|policy| matches!(&policy.by, By::HandRolled { shape } if shape == "helper"))
+        .collect()
+}
+
+/// The attempts and the schedule of the only one.
+fn only(files: &[(&str, &str)]) -> (Attempts, Vec<f64>, Policy) {
+    let mut all = calls(files);
+    assert_eq!(all.len(), 1, "{all:#?}");
+    let policy = all.remove(0);
+    (policy.attempts_total.value.clone(), policy.delay.schedule_ms.clone(), policy)
+}
+
+const KIT: &str = "\
+export async function withRetry(work, times = 3, delay = 100) {
+  for (let n = 1; ; n++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (n >= times) throw error;
+      await new Promise((done) => setTimeout(done, delay * 2 ** n));
+    }
+  }
+}
+";
+
+#[test]
+fn a_caller_says_how_often_and_the_loop_what_that_means() {
+    let load = "import { withRetry } from './kit';\n\
+        export const load = (id) => withRetry(() => api.load(id), 4);\n";
+    let (attempts, schedule, policy) = only(&[("kit.js", KIT), ("load.js", load)]);
+    assert_eq!((attempts, &schedule[..]), (Attempts::Count(4), &[200.0, 400.0, 800.0][..]));
+    assert_eq!(policy.line, 2);
+    let slower = load.replace(", 4)", ", 2, 5000)");
+    let (attempts, schedule, _) = only(&[("kit.js", KIT), ("load.js", &slower)]);
+    assert_eq!((attempts, &schedule[..]), (Attempts::Count(2), &[10_000.0][..]));
+}
+
+#[test]
+fn a_caller_that_says_nothing_or_not_to_is_none() {
+    for call in ["withRetry(() => api.load(id))", "withRetry(() => api.load(id), 1)"] {
+        let load =
+            format!("import {{ withRetry }} from './kit';\nexport const f = () => {call};\n");
+        assert_eq!(calls(&[("kit.js", KIT), ("load.js", &load)]), [], "{call}");
+    }
+    let hands_on = "import { withRetry } from './kit';\n\
+        export const load = (id, times) => withRetry(() => api.load(id), times);\n";
+    assert_eq!(calls(&[("kit.js", KIT), ("load.js", hands_on)]), []);
+    // Of two that have the name nobody knows which is meant.
+    let load = "export const load = (id) => withRetry(() => api.load(id), 4);\n";
+    let all = calls(&[("kit.js", KIT), ("other.js", KIT), ("load.js", load)]);
+    let [Attempts::Dynamic { low: Some(4), high: Some(5), .. }] =
+        all.iter().map(|one| one.attempts_total.value.clone()).collect::<Vec<_>>()[..]
+    else {
+        panic!("{all:?}")
+    };
+}
+
+#[test]
+fn objects_of_options_are_taken_apart() {
+    let kit = KIT
+        .replace("work, times = 3, delay = 100", "work, options")
+        .replace("n >= times", "n >= options.times")
+        .replace("delay * 2 ** n", "options.delay");
+    let load = "import { withRetry } from './kit';\nconst often = { times: 6, delay: 250 };\n\
+        export const load = (id) => withRetry(() => api.load(id), often);\n";
+    let (attempts, _, policy) = only(&[("kit.js", &kit), ("load.js", load)]);
+    assert_eq!(attempts, Attempts::Count(6));
+    assert_eq!(policy.delay.base_ms.map(|base| base.value), Some(250.0));
+    let kit =
+        kit.replace("work, options", "work, { times = 3, delay = 100 }").replace("options.", "");
+    let (attempts, _, policy) = only(&[("kit.js", &kit), ("load.js", load)]);
+    assert_eq!(attempts, Attempts::Count(6));
+    assert_eq!(policy.delay.base_ms.map(|base| base.value), Some(250.0));
+}
+
+#[test]
+fn a_class_is_told_where_an_object_is_made() {
+    let kit = "\
+class Retry:
+    def __init__(self, max_tries=1, delay=0.1, backoff=2, max_delay=3600):
+        self.max_tries = max_tries
+        self.delay = delay
+        self.backoff = backoff
+        self.max_delay = float(max_delay)
+        self._tries = 0
+        self._now = delay
+
+    @property
+    def pause(self):
+        return self._now + random.random() / 10
+
+    def __call__(self, function, *args):
+        while True:
+            try:
+                return function(*args)
+            except OSError:
+                if self._tries == self.max_tries:
+                    raise
+                self._tries += 1
+                time.sleep(self.pause)
+                self._now = min(self._now * self.backoff, self.max_delay)
+";
+    let store = "from kit import Retry\n\nclass Store:\n    def __init__(self):\n        \
+        self.retry = Retry(max_tries=3, delay=1)\n";
+    let (attempts, _, policy) = only(&[("kit.py", kit), ("store.py", store)]);
+    assert_eq!(attempts, Attempts::Count(4));
+    assert_eq!(policy.delay.kind.value, DelayKind::Exponential);
+    assert_eq!(policy.delay.jitter.value, Jitter::Additive);
+    assert_eq!(policy.delay.base_ms.map(|base| base.value), Some(1000.0));
+}
+
+#[test]
+fn one_that_hands_on_is_told_too() {
+    let kit = "\
+package run
+
+func Retry(interval time.Duration, stop <-chan struct{}, f func() error) error {
+	return RetryWithLog(nil, interval, stop, f)
+}
+
+func RetryWithLog(l Logger, interval time.Duration, stop <-chan struct{}, f func() error) error {
+	tick := time.NewTicker(interval)
+	for {
+		if err := f(); err == nil {
+			return nil
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+";
+    let load = "\
+package main
+
+import \"example.org/shop/run\"
+
+func load(c *Client, stop chan struct{}) error {
+	return run.Retry(2*time.Second, stop, func() error {
+		return c.Load()
+	})
+}
+";
+    let files = [("go.mod", "module example.org/shop\n"), ("run/run.go", kit), ("load.go", load)];
+    let (attempts, _, policy) = only(&files);
+    assert_eq!(attempts, Attempts::Infinite);
+    assert_eq!(policy.delay.base_ms.map(|base| base.value), Some(2000.0));
+    assert_eq!((policy.line, policy.end_line), (6, 8));
+}
+
+#[test]
+fn decorators_are_told_by_their_arguments() {
+    let kit = "\
+def retry(max_retries=3, delay=1):
+    def wrap(function):
+        def inner(*args):
+            for n in range(max_retries):
+                try:
+                    return function(*args)
+                except OSError:
+                    if n == max_retries - 1:
+                        raise
+                    time.sleep(delay)
+        return inner
+    return wrap
+";
+    let load = "from kit import retry\n\n@retry(max_retries=5, delay=0.2)\ndef load():\n    pass\n";
+    let (attempts, _, policy) = only(&[("kit.py", kit), ("load.py", load)]);
+    assert_eq!(attempts, Attempts::Count(5));
+    assert_eq!(policy.delay.base_ms.map(|base| base.value), Some(200.0));
+}
