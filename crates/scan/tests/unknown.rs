@@ -2,6 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "the tests write files")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what is wrong by panicking")]
 
+#[path = "unknown/helpers.rs"]
+mod helpers;
+
 use std::sync::atomic::AtomicBool;
 
 use damper_scan::policy::{Attempts, By, Scope};

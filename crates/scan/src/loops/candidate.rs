@@ -258,12 +258,18 @@ fn recursions(file: &File<'_, '_>) -> Vec<Candidate> {
         }
         let itself = !inner.is_empty() || hands_itself_on(file, name, *body);
         let mutual = !itself
-            && (tree.class_of(function).is_some() || words::about_retry(tree.source(function)))
+            && (tree.class_of(function).is_some() && file.language != Language::Go
+                || words::speaks_of_again(tree.source(function)))
             && file.calls(name).iter().any(|call| {
-                tree.function_of(*call).is_some_and(|other| {
+                // A timer's closure stands between: `AfterFunc(d, func() { s.send(n + 1) })`.
+                let others = tree.ancestors(*call).filter(|up| {
+                    matches!(tree.kind(*up), Kind::Function { .. })
+                        && file.function_name(*up).is_some()
+                });
+                others.into_iter().any(|other| {
                     other != function
                         && file.callee(*call) == Some(function)
-                        && tree.class_of(other) == tree.class_of(function)
+                        && file.same_class(other, function)
                         && file.function_name(other).is_some_and(|other_name| {
                             file.calls(other_name).iter().any(|back| {
                                 file.within(*back, *body) && file.callee(*back) == Some(other)

@@ -169,6 +169,13 @@ impl<'t, 's> File<'t, 's> {
         self.calls.get(name).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether two functions are of one class. Go's methods have one each, by the name of the type.
+    pub(super) fn same_class(&self, one: Id, other: Id) -> bool {
+        let (one, other) = (self.tree.class_of(one), self.tree.class_of(other));
+        let name = |class: Option<Id>| class.and_then(|class| self.class_name(class));
+        one == other || self.language == Language::Go && name(one) == name(other)
+    }
+
     /// The function that a call in this file means, if that is one only: `f()`, `self.f()`,
     /// `this.f()`, `Self::f()`.
     pub(super) fn callee(&self, call: Id) -> Option<Id> {

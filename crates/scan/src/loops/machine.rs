@@ -21,6 +21,7 @@ mod lists;
 mod names;
 mod operate;
 mod pause;
+mod promised;
 mod question;
 mod state;
 mod told;
@@ -360,7 +361,9 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
         let counted = params.iter().enumerate().filter(|(at, param)| {
             param.default.is_none()
                 && inner.iter().any(|args| {
-                    args.get(*at).is_some_and(|arg| is_one_more(tree, arg.value, param.name))
+                    args.get(*at).is_some_and(|arg| {
+                        is_one_more(tree, self.named_once(arg.value), param.name)
+                    })
                 })
         });
         counted
@@ -375,6 +378,21 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
                 (Some(param.name), Value::number(first.unwrap_or(0.0)))
             })
             .collect()
+    }
+
+    /// What a name of a function stands for that is set once: `next := attempt + 1`.
+    fn named_once(&self, id: Id) -> Id {
+        let tree = self.tree;
+        let Kind::Name(name) = tree.kind(id) else { return id };
+        match self.file.assigned(name) {
+            [only] if tree.function_of(*only) == tree.function_of(id) => match tree.kind(*only) {
+                Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => {
+                    *value
+                }
+                _ => id,
+            },
+            _ => id,
+        }
     }
 
     /// Runs a node and gives its value.
@@ -532,7 +550,8 @@ fn is_one_more(tree: &Tree<'_>, id: Id, name: &str) -> bool {
     let is_name = |id: Id| matches!(tree.kind(id), Kind::Name(known) if *known == name);
     match tree.kind(id) {
         Kind::Binary { op: Op::Add, left, right } => {
-            is_name(*left) && matches!(tree.kind(*right), Kind::Number(_))
+            let number = |id: Id| matches!(tree.kind(id), Kind::Number(_));
+            is_name(*left) && number(*right) || number(*left) && is_name(*right)
         }
         Kind::Step { of, by: 1, .. } => is_name(*of),
         _ => false,

@@ -3,6 +3,7 @@
 
 mod closes;
 mod outside;
+mod promises;
 mod retry;
 mod split;
 mod version;
@@ -19,9 +20,10 @@ pub(super) use waits::{
 pub(super) use closes::is_cancel;
 pub(super) use outside::{
     asks_a_person, is_far, is_mistake, is_nothing_yet, is_outside_error, is_prompt,
-    leaves_the_process, only_makes,
+    leaves_the_process, only_makes, tells_others,
 };
 pub(crate) use outside::{drops_what_was_kept, speaks_of_again};
+pub(super) use promises::{ASKS, TOLD};
 pub(crate) use retry::word_before;
 pub(super) use retry::{about_retry, asks_for_another, left_over, names_another, says_later};
 pub(super) use split::{any, has, words};

@@ -46,6 +46,9 @@ pub(super) fn derived<'s>(
                 Kind::Assign { target, value, .. } => (*target, *value),
                 _ => continue,
             };
+            if goes_around(file, value) {
+                continue;
+            }
             // What a counter makes for waiting or for a text is no data.
             let names = match tree.kind(target) {
                 Kind::List(all) => all.iter().filter_map(|one| tree.last_name(*one)).collect(),
@@ -188,10 +191,21 @@ fn indices<'s>(file: &File<'_, 's>, within: Id) -> HashSet<&'s str> {
 fn goes_on(file: &File<'_, '_>, value: Id) -> bool {
     let tree = file.tree;
     tree.walk_here(value).any(|at| match tree.kind(at) {
-        Kind::Binary { op: Op::Remainder, .. } => true,
+        Kind::Binary { op: Op::Remainder, .. } => !goes_around(file, value),
         Kind::Call { callee, .. } => tree
             .last_name(*callee)
             .is_some_and(|name| words::any(name, &["next", "increment", "advance", "rotate"])),
+        _ => false,
+    })
+}
+
+/// Whether each attempt is made with the next of a few that are as good: `(attempt - 1) % count`.
+fn goes_around(file: &File<'_, '_>, value: Id) -> bool {
+    let tree = file.tree;
+    tree.walk_here(value).any(|at| match tree.kind(at) {
+        Kind::Binary { op: Op::Remainder, left, .. } => tree
+            .walk_here(*left)
+            .any(|at| matches!(tree.kind(at), Kind::Name(name) if words::about_retry(name))),
         _ => false,
     })
 }
@@ -488,8 +502,9 @@ pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: b
         return false;
     }
     // `await image.update(x)`: of a dictionary nobody waits for that.
-    let far = words::FAR.contains(&last.to_ascii_lowercase().as_str())
-        && tree.parent(call).is_some_and(|up| matches!(tree.kind(up), Kind::Await(_)));
+    let awaited = || tree.parent(call).is_some_and(|up| matches!(tree.kind(up), Kind::Await(_)));
+    let far = words::FAR.contains(&last.to_ascii_lowercase().as_str()) && awaited()
+        || file.language == Language::CSharp && words::tells_others(last) && awaited();
     if words::is_pure(&path, last) && !far || words::sleep(file.language, &path, last).is_some() {
         return false;
     }

@@ -3,6 +3,7 @@
 use foldhash::{HashSet, HashSetExt as _};
 
 use crate::loops::file::File;
+use crate::loops::words;
 use crate::tree::{Id, Kind, LoopForm};
 
 /// The names that conditions in a place speak of.
@@ -28,6 +29,18 @@ pub(super) fn tested<'s>(file: &File<'_, 's>, within: Id) -> HashSet<&'s str> {
             Kind::Loop { form, .. } => match form {
                 LoopForm::While(test) | LoopForm::DoWhile(test) => add(*test),
                 LoopForm::Counted { test: Some(test), .. } => add(*test),
+                _ => {}
+            },
+            // `p.catch(again)`: a promise is asked how it went.
+            Kind::Call { callee, args, .. } => match tree.kind(*callee) {
+                Kind::Field { of, name } if words::ASKS.contains(name) => {
+                    if let Kind::Name(_) = tree.kind(*of) {
+                        add(*of);
+                    }
+                }
+                Kind::Field { name, .. } if words::TOLD.contains(name) => {
+                    args.first().into_iter().for_each(|arg| add(arg.value));
+                }
                 _ => {}
             },
             // `a && b()` as a statement, `return ok`.

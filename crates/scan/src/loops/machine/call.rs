@@ -35,6 +35,9 @@ impl<'s> Machine<'_, '_, 's> {
         {
             return Ok(result);
         }
+        if self.told_of_a_promise(last, args)? {
+            return Ok(Value::Unknown);
+        }
         let called = self.file.called(id, *callee, args);
         if *new && last == "Promise" {
             return self.promise(args);

@@ -175,11 +175,14 @@ impl<'s> Machine<'_, '_, 's> {
         args: &'_ [Arg<'s>],
     ) -> Result<Option<Value>, Exit<'s>> {
         let tree = self.tree;
-        let function =
-            args.iter().map(|arg| arg.value).filter(|_| last != "delayedExecutor").find(|arg| {
-                matches!(tree.kind(*arg), Kind::Function { .. })
-                    || matches!(tree.kind(*arg), Kind::Name(_) | Kind::Field { .. })
-                    || self.runs(*arg).is_some()
+        let given = || args.iter().map(|arg| arg.value).filter(|_| last != "delayedExecutor");
+        // `AfterFunc(time.Second, func() {…})`: a name is one only if nothing is written out.
+        let function = given()
+            .find(|arg| {
+                matches!(tree.kind(*arg), Kind::Function { .. }) || self.runs(*arg).is_some()
+            })
+            .or_else(|| {
+                given().find(|arg| matches!(tree.kind(*arg), Kind::Name(_) | Kind::Field { .. }))
             });
         // A timer that gives up is no wait.
         if let Some(function) = function

@@ -458,7 +458,10 @@ impl<'s> Machine<'_, '_, 's> {
 
     /// What a target is given. `x, ok := f().(T)` asks about the type, not about the call.
     fn given(&mut self, target: Id, value: Id) -> Flow<'s> {
-        let found = self.eval(value)?;
+        let found = match self.eval(value) {
+            Err(Exit::Throw) if self.is_promised(target, value) => Value::Rejected,
+            found => found?,
+        };
         let other = matches!(self.tree.kind(target), Kind::List(_))
             && matches!(
                 self.tree.kind(value),

@@ -98,6 +98,7 @@ const REACHES: &[&str] = &[
     "download",
     "invoke",
     "deliver",
+    "forward",
     "submit",
     "rpc",
     "http",
@@ -113,6 +114,15 @@ const REACHES: &[&str] = &[
     "proceed",
     "perform",
 ];
+
+/// Whether a method of C# that is awaited tells others something: `RaisePlanEventAsync`.
+pub(in crate::loops) fn tells_others(last: &str) -> bool {
+    let all = words(last);
+    let verb = all.first().is_some_and(|word| {
+        matches!(&**word, "raise" | "report" | "emit" | "complete" | "register" | "record")
+    });
+    verb && all.last().is_some_and(|word| &**word == "async")
+}
 
 /// What belongs to something else.
 const OUTSIDE: &[&str] = &[

@@ -1,6 +1,4 @@
 //! Helpers of a repository, run again with the numbers of each of their callers.
-#![allow(clippy::disallowed_methods, reason = "the tests write files")]
-#![allow(clippy::expect_used, clippy::panic, reason = "a test says what is wrong by panicking")]
 
 use std::sync::atomic::AtomicBool;
 
