@@ -259,12 +259,11 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
         (machine.trace, machine.steps)
     }
 
-    /// What a function of the file gives if one of its parameters is this number.
+    /// What a function of the file gives if some of its parameters are these numbers.
     pub(super) fn answer(
-        file: &File<'_, '_>,
+        file: &File<'_, 's>,
         function: Id,
-        param: &str,
-        number: Num,
+        numbers: &[(&'s str, Num)],
     ) -> Option<Num> {
         let plan = Plan {
             ops: HashSet::default(),
@@ -282,9 +281,8 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             calls: 1,
         };
         let mut machine = Machine::new(file, &plan);
-        let Kind::Function { params, .. } = file.tree.kind(function) else { return None };
-        let param = params.iter().find(|known| known.name == param)?;
-        let args = vec![(Some(param.name), Value::Num(number))];
+        let args = numbers.iter().map(|(name, number)| (Some(*name), Value::Num(*number)));
+        let args = args.collect();
         machine.invoke(function, args, 0).ok()?.num()
     }
 

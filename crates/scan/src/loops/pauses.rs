@@ -13,6 +13,8 @@ use crate::value::{Pause, Pauses, PausesByName};
 
 /// So many attempts are asked for.
 const ATTEMPTS: u32 = 8;
+/// So many parameters are given a number.
+const MOST_PARAMS: usize = 4;
 /// So many functions of a file are run.
 const MOST: usize = 32;
 
@@ -46,11 +48,13 @@ fn of_function(file: &File<'_, '_>, function: Id) -> Option<Pauses> {
     let counts = |name: &str| words::about_retry(name) || words::any(name, words::COUNTERS);
     let waits = |name: &str| words::any(name, words::PAUSES);
     let counter = params.iter().position(|param| counts(param.name) && !waits(param.name));
-    let argument = counter.or((params.len() == 1).then_some(0))?;
-    let mut pauses = Pauses { argument, waits: Vec::new() };
+    let Some(argument) = counter.or((params.len() == 1).then_some(0)) else {
+        return Some(Pauses { between: Some(between(file, function)?), ..Pauses::default() });
+    };
+    let mut pauses = Pauses { argument, ..Pauses::default() };
     for attempt in 0..=ATTEMPTS {
         let number = Num::exact(f64::from(attempt));
-        let wait = Machine::answer(file, function, params[argument].name, number)?;
+        let wait = Machine::answer(file, function, &[(params[argument].name, number)])?;
         if wait.server || wait.clock || !wait.high.is_finite() {
             return None;
         }
@@ -64,6 +68,25 @@ fn of_function(file: &File<'_, '_>, function: Id) -> Option<Pauses> {
         });
     }
     Some(pauses)
+}
+
+/// Which parameters a function draws a wait between: `random_backoff(least, most)`. Each is given a
+/// number of its own, which is looked for in the answer.
+fn between(file: &File<'_, '_>, function: Id) -> Option<[usize; 2]> {
+    let Kind::Function { params, .. } = file.tree.kind(function) else { return None };
+    let given = params.iter().take(MOST_PARAMS).enumerate().map(|(at, param)| {
+        let number = (at + 1) as f64 * 1000.0;
+        let duration = param.ty.is_some_and(|ty| words::has(ty, &["duration", "timespan"]));
+        (param.name, if duration { Num::ms(number) } else { Num::exact(number) })
+    });
+    let given: Vec<_> =
+        given.filter(|(name, _)| !words::any(name, &["previous", "last"])).collect();
+    let wait = Machine::answer(file, function, &given).filter(|wait| wait.random)?;
+    let place = |number: f64| {
+        let (name, _) = given.iter().find(|(_, one)| one.low == number)?;
+        params.iter().position(|param| param.name == *name)
+    };
+    Some([place(wait.low)?, place(wait.high)?])
 }
 
 /// The wait that such a function gives for an attempt.
@@ -120,6 +143,17 @@ def load(client):
         assert_eq!(delay.kind.value, DelayKind::Exponential);
         assert_eq!(delay.base_ms.map(|base| base.value), Some(3000.0));
         assert_eq!(delay.schedule_ms, [3000.0, 6000.0, 12_000.0, 24_000.0]);
+    }
+
+    #[test]
+    fn a_wait_is_drawn_between_what_it_is_told() {
+        let other = "def retry_delay(least, most):\n    return random.uniform(least, most)\n";
+        let delay = with(other, &CALLER.replace("(attempt))", "(5, 15))")).delay;
+        assert_eq!(delay.kind.value, DelayKind::Constant);
+        assert_eq!(delay.base_ms.map(|base| base.value), Some(5000.0));
+        assert_eq!(delay.jitter.value, Jitter::Additive);
+        let fixed = "def retry_delay(least, most):\n    return 3\n";
+        assert_eq!(with(fixed, CALLER).delay.base_ms, None, "nothing is drawn");
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 pub(crate) struct Pauses {
     /// Which argument is the attempt.
     pub(crate) argument: usize,
+    /// Which arguments it draws a wait between, if it is told nothing of attempts.
+    pub(crate) between: Option<[usize; 2]>,
     /// By the attempt; the last stands for all that follow.
     pub(crate) waits: Vec<Pause>,
 }

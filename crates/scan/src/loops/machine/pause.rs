@@ -24,6 +24,14 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(None);
         }
         let known = self.file.values().and_then(|values| values.pauses(last));
+        if let Some([least, most]) = known.and_then(|known| known.between) {
+            let (Some(least), Some(most)) = (args.get(least), args.get(most)) else {
+                return Ok(None);
+            };
+            let (least, most) = (self.eval(least.value)?.num(), self.eval(most.value)?.num());
+            let both = least.zip(most);
+            return Ok(both.map(|(least, most)| Value::Num(Num::between(least, most))));
+        }
         let Some((arg, known)) = known.and_then(|all| Some((args.get(all.argument)?, all))) else {
             return Ok(None);
         };
