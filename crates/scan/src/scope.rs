@@ -174,7 +174,9 @@ pub fn of(path: &str, text: &str) -> Scope {
     let by_name = TEST_STARTS.iter().any(|start| file.starts_with(start))
         || TEST_ENDS.iter().any(|end| file.ends_with(end))
         || TEST_NAMES.contains(&file);
-    if by_name {
+    // Where behave and cucumber keep what their features do.
+    let steps = folders == "features/steps" || folders.ends_with("/features/steps");
+    if by_name || steps {
         return Scope::Test;
     }
     if let Some(scope) = folders.split('/').find_map(by_its_words) {
