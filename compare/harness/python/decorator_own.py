@@ -1,5 +1,4 @@
 # hand-rolled: a decorator of one's own.
-# unknowable: the number is a parameter
 import functools
 import os
 import time

@@ -48,6 +48,17 @@ pub struct Policy {
     pub notes: Vec<String>,
     /// Further ranges of lines that describe the same policy: where its numbers are.
     pub also: Vec<[u32; 2]>,
+    /// The loop that a call of a helper runs: it is no second policy around or inside of this one.
+    pub runs: Option<Loop>,
+}
+
+/// A loop that stands elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Loop {
+    /// Its file, from the root of the scan.
+    pub path: String,
+    /// Its first and last line.
+    pub lines: [u32; 2],
 }
 
 fn by_name<S: serde::Serializer>(language: &Language, out: S) -> Result<S::Ok, S::Error> {

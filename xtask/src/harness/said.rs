@@ -80,6 +80,17 @@ struct Policy {
     attempts: Written,
     #[serde(default)]
     notes: Vec<String>,
+    #[serde(default)]
+    line: u32,
+    #[serde(default)]
+    end_line: u32,
+    #[serde(default)]
+    runs: Option<Runs>,
+}
+
+#[derive(Deserialize)]
+struct Runs {
+    lines: [u32; 2],
 }
 
 #[derive(Deserialize)]
@@ -124,6 +135,14 @@ impl Said {
         printed.policies.retain(|policy| {
             !policy.implicit || !policy.catalogue.as_ref().is_some_and(|id| written.contains(id))
         });
+        // The loop of a helper, whose call says how often.
+        let run: Vec<_> = printed
+            .policies
+            .iter()
+            .filter_map(|one| one.runs.as_ref())
+            .map(|runs| runs.lines)
+            .collect();
+        printed.policies.retain(|policy| !run.contains(&[policy.line, policy.end_line]));
         let all = printed.policies.iter().map(|policy| policy.attempts.read());
         let largest = all.collect::<Result<Vec<_>>>()?.into_iter();
         let largest = largest.reduce(Attempts::or).unwrap_or(Attempts::Exact(1));

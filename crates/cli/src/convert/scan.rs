@@ -137,6 +137,10 @@ fn one(file: &FileFindings, policy: &Policy) -> out::FoundPolicy {
         line: policy.line,
         end_line: policy.end_line,
         also: policy.also.clone(),
+        runs: policy
+            .runs
+            .as_ref()
+            .map(|runs| out::Runs { path: runs.path.clone(), lines: runs.lines }),
         language: file.language.name().to_owned(),
         by: by.to_owned(),
         name: name.clone(),

@@ -154,6 +154,15 @@ pub struct LanguageCoverage {
     pub lines: u64,
 }
 
+/// A loop that a call of a helper runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Runs {
+    /// Its file, from the root of the scan.
+    pub path: String,
+    /// Its first and last line.
+    pub lines: [u32; 2],
+}
+
 /// A retry policy at a place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FoundPolicy {
@@ -166,6 +175,9 @@ pub struct FoundPolicy {
     /// Other lines that describe the same policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<[u32; 2]>,
+    /// The loop that a call of a helper runs: the same policy, with the numbers of this call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Runs>,
     /// The language.
     pub language: String,
     /// `library` or `hand-rolled`.

@@ -115,6 +115,7 @@ fn by_default(entry: &Entry, id: Id, given: &Given, context: &Context<'_, '_, '_
         implicit: false,
         notes: entry.traps.clone(),
         also: Vec::new(),
+        runs: None,
     }
 }
 

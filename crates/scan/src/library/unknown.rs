@@ -11,7 +11,7 @@ use super::{Context, call};
 use crate::helpers::Helpers;
 use crate::loops::words_of;
 use crate::policy::{
-    Attempts, By, Confidence, Delay, DelayKind, Jitter, Kind as PolicyKind, Policy, Setting,
+    Attempts, By, Confidence, Delay, DelayKind, From, Jitter, Kind as PolicyKind, Policy, Setting,
 };
 use crate::tree::{Arg, Id, Kind, Tree};
 use crate::value::Project;
@@ -202,7 +202,11 @@ pub(crate) fn find(
     found.extend(own::find(tree, context, helpers, project));
     let said = |id: Id| {
         let span = tree.span(id);
-        let near = |one: &Policy| one.line <= span.end_line && span.line <= one.end_line;
+        let here = |line: u32| span.line <= line && line <= span.end_line;
+        let near = |one: &Policy| {
+            one.line <= span.end_line && span.line <= one.end_line
+                || matches!(one.attempts_total.from, From::Written(line) if here(line))
+        };
         known.iter().any(near) || found.iter().any(near)
     };
     let given = options::find(tree, context, |name| helpers.declares(name), said);
@@ -320,6 +324,7 @@ fn unknown_policy(context: &Context<'_, '_, '_>, package: String, attempts: Atte
         implicit: false,
         notes: Vec::new(),
         also: Vec::new(),
+        runs: None,
     }
 }
 

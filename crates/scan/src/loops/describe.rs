@@ -120,6 +120,7 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
         confidence: verdict.confidence,
         notes,
         also,
+        runs: None,
     };
     let sites = Sites { place, operation, failure, waits: schedule.waits };
     Finding { policy, sites }

@@ -295,6 +295,14 @@ impl Helper {
         found.next().map(|finding| finding.policy)
     }
 
+    /// The lines of the loop that it runs.
+    pub(crate) fn loop_lines(&self) -> [u32; 2] {
+        match &self.forwards {
+            Some(forwards) => forwards.to.loop_lines(),
+            None => self.lines[1],
+        }
+    }
+
     /// Where it stands, and what takes the numbers.
     fn place(&self, tree: &Tree<'_>) -> Option<(Id, Id)> {
         tree.ids().find_map(|id| {

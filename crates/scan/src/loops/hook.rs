@@ -216,6 +216,7 @@ fn finding(file: &File<'_, '_>, method: Id) -> Option<Finding> {
         confidence: Confidence::Medium,
         notes: vec!["the client asks it after each failure".to_owned()],
         also: Vec::new(),
+        runs: None,
     };
     let sites = Sites { place: method, operation: method, failure: Some(*body), waits };
     Some(Finding { policy, sites })

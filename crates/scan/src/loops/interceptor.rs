@@ -253,6 +253,7 @@ fn finding(
         confidence: Confidence::Medium,
         notes: vec!["the client calls it again for each answer that failed".to_owned()],
         also: Vec::new(),
+        runs: None,
     };
     let sites = Sites { place: function, operation: again, failure: Some(body), waits };
     Finding { policy, sites }

@@ -406,6 +406,9 @@ fn kind_of(
     if (words::is_waiting(&context.call) || context.joins) && !context.named() {
         return None;
     }
+    if content::says_it_polls(context, trace) {
+        return None;
+    }
     if !leaves {
         // Success goes on: a stream that is opened again, or no retry at all.
         let stream = words::is_stream(&context.last) || words::is_stream(&context.function);

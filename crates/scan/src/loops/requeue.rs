@@ -298,6 +298,7 @@ fn policy(
         confidence: Confidence::Medium,
         notes: vec!["what failed is put back, and taken again elsewhere".to_owned()],
         also: Vec::new(),
+        runs: None,
     }
 }
 

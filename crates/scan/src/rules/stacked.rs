@@ -225,6 +225,15 @@ fn add_call(tree: &Tree<'_>, id: Id, all: &mut Vec<Called>) {
     }));
 }
 
+/// Whether one of two policies is the loop that the other, a call of a helper, runs: then they are
+/// one and the same.
+fn is_run_by(outer: &Policy, file: &FileFindings, inner: &Policy) -> bool {
+    outer
+        .runs
+        .as_ref()
+        .is_some_and(|runs| runs.path == file.path && runs.lines == [inner.line, inner.end_line])
+}
+
 fn check(scan: &Scan, findings: &mut Vec<Finding>) {
     let mut by_name: HashMap<&str, Vec<(usize, &Function)>> = HashMap::new();
     for (at, file) in scan.files.iter().enumerate() {
@@ -261,7 +270,7 @@ impl<'s> Search<'s> {
     fn nested(&mut self, file: &'s FileFindings, outer: &Policy) {
         for inner in &file.policies {
             let inside = outer.line < inner.line && inner.end_line <= outer.end_line;
-            if inside && inner.kind == Repetition::Retry {
+            if inside && inner.kind == Repetition::Retry && !is_run_by(outer, file, inner) {
                 self.keep(file, inner);
             }
         }
@@ -303,6 +312,7 @@ impl<'s> Search<'s> {
                         && in_file.policies[*inner].by == self.outer(outer).by;
                     if (*file, *inner) != outer
                         && !instead
+                        && !is_run_by(self.outer(outer), in_file, &in_file.policies[*inner])
                         && in_file.policies[*inner].kind == Repetition::Retry
                     {
                         self.keep(in_file, &in_file.policies[*inner]);

@@ -275,3 +275,14 @@ async function untilReply(client: Client, until: number) {
   }
   throw new TimeoutError();
 }
+
+// It asks until there is something, as it says.
+export async function polled(client: Client, url: string) {
+  while (true) {
+    const poll = await client.fetch(url);
+    if (poll.status === 200) {
+      return poll.text();
+    }
+    await sleep(1000);
+  }
+}

@@ -3,10 +3,10 @@
 use std::sync::atomic::AtomicBool;
 
 use damper_scan::policy::{Attempts, By, DelayKind, Jitter, Policy};
-use damper_scan::scan::{Control, Options, scan};
+use damper_scan::scan::{Control, Options, Scan, scan};
 
-/// The calls of helpers in a folder with these files.
-fn calls(files: &[(&str, &str)]) -> Vec<Policy> {
+/// A scan of a folder with these files.
+fn scanned(files: &[(&str, &str)]) -> Scan {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -15,8 +15,12 @@ fn calls(files: &[(&str, &str)]) -> Vec<Policy> {
     }
     let options = Options { roots: vec![folder.path().to_owned()], ..Options::default() };
     let stop = AtomicBool::new(false);
-    let scan = scan(&options, Control { stop: &stop, progress: &|_, _| {} }).expect("threads");
-    let all = scan.files.into_iter().flat_map(|file| file.policies);
+    scan(&options, Control { stop: &stop, progress: &|_, _| {} }).expect("threads")
+}
+
+/// The calls of helpers in a folder with these files.
+fn calls(files: &[(&str, &str)]) -> Vec<Policy> {
+    let all = scanned(files).files.into_iter().flat_map(|file| file.policies);
     all.filter(|policy| matches!(&policy.by, By::HandRolled { shape } if shape == "helper"))
         .collect()
 }
@@ -49,9 +53,23 @@ fn a_caller_says_how_often_and_the_loop_what_that_means() {
     let (attempts, schedule, policy) = only(&[("kit.js", KIT), ("load.js", load)]);
     assert_eq!((attempts, &schedule[..]), (Attempts::Count(4), &[200.0, 400.0, 800.0][..]));
     assert_eq!(policy.line, 2);
+    assert_eq!(policy.runs.map(|runs| runs.lines), Some([2, 9]));
     let slower = load.replace(", 4)", ", 2, 5000)");
     let (attempts, schedule, _) = only(&[("kit.js", KIT), ("load.js", &slower)]);
     assert_eq!((attempts, &schedule[..]), (Attempts::Count(2), &[10_000.0][..]));
+}
+
+#[test]
+fn the_loop_of_a_helper_is_not_multiplied_with_its_call() {
+    let whole = format!("{KIT}\nexport const load = (id) => withRetry(() => api.load(id), 4);\n");
+    let scan = scanned(&[("kit.js", &whole)]);
+    assert_eq!(scan.files[0].policies.len(), 2);
+    let stacked = scan.findings.iter().filter(|one| one.rule == "stacked-retries").count();
+    assert_eq!(stacked, 0, "{:?}", scan.findings);
+    let twice = whole.replace("api.load(id), 4", "withRetry(() => api.load(id), 3), 4");
+    let scan = scanned(&[("kit.js", &twice)]);
+    let stacked = scan.findings.iter().filter(|one| one.rule == "stacked-retries").count();
+    assert_eq!(stacked, 1, "{:?}", scan.findings);
 }
 
 #[test]

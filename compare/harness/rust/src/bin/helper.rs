@@ -1,5 +1,4 @@
 //! hand-rolled: a helper that is given the operation.
-//! unknowable: the number is a parameter
 use std::thread;
 use std::time::Duration;
 

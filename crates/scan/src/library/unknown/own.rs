@@ -5,7 +5,7 @@ use super::{is_own, is_own_crate, number, says, unknown_policy};
 use crate::helpers::{Declared, Helpers};
 use crate::library::{Context, call};
 use crate::loops::{Told, is_helper_name};
-use crate::policy::{Attempts, By, Policy};
+use crate::policy::{Attempts, By, Loop, Policy};
 use crate::tree::{Arg, Id, Kind, Tree};
 use crate::value::{Data, Project};
 
@@ -135,6 +135,8 @@ fn told(
     policy.line = span.line;
     policy.end_line = span.end_line;
     policy.also.clear();
+    let path = declared.path.to_string();
+    policy.runs = Some(Loop { path, lines: declared.helper.loop_lines() });
     policy.language = context.language;
     policy.call = match used.work {
         Some(work) => call::wrapped(tree, used.args[work].value, false),

@@ -96,6 +96,22 @@ pub(super) fn decides(
         && !trace.about.iter().any(|id| speaks_of_states(file, test_of(file, *id), group))
 }
 
+/// Whether the code says itself that it waits for something to come about, and no error is looked
+/// at: it waits `POLLING_INTERVAL`, or calls the answer a poll.
+pub(super) fn says_it_polls(context: &Context, trace: &Trace) -> bool {
+    const SAYS: &[&str] = &[
+        "polling_interval",
+        "poll_interval",
+        "pollinterval",
+        "pollinginterval",
+        "let poll =",
+        "const poll =",
+        "var poll =",
+        "poll := ",
+    ];
+    trace.seen & (seen::CAUGHT | seen::ERROR) == 0 && words::has(&context.text, SAYS)
+}
+
 /// Whether all that lets a loop go is a state that something passes through: what waits for it is
 /// no retry, whatever it is called.
 pub(super) fn is_awaited(
