@@ -66,7 +66,7 @@ fn the_loop_of_a_helper_is_not_multiplied_with_its_call() {
     assert_eq!(scan.files[0].policies.len(), 2);
     let stacked = scan.findings.iter().filter(|one| one.rule == "stacked-retries").count();
     assert_eq!(stacked, 0, "{:?}", scan.findings);
-    let twice = whole.replace("api.load(id), 4", "withRetry(() => api.load(id), 3), 4");
+    let twice = whole.replace("api.load(id), 4", "\n  withRetry(() => api.load(id), 3),\n  4");
     let scan = scanned(&[("kit.js", &twice)]);
     let stacked = scan.findings.iter().filter(|one| one.rule == "stacked-retries").count();
     assert_eq!(stacked, 1, "{:?}", scan.findings);
