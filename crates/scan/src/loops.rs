@@ -9,6 +9,7 @@
 
 mod callbacks;
 mod called;
+mod caller;
 mod candidate;
 mod describe;
 mod file;
@@ -21,7 +22,6 @@ mod machine;
 mod pauses;
 mod requeue;
 mod schedule;
-mod told;
 mod value;
 mod words;
 
@@ -30,7 +30,7 @@ use crate::policy::{Kind, Policy};
 use crate::tree::{Id, Tree};
 use crate::value::Values;
 
-use candidate::Shape;
+use candidate::{Candidate, Shape};
 use judge::Budget;
 
 /// The most steps of all runs in one file: half a second's work.
@@ -80,9 +80,9 @@ pub(crate) fn words_of(name: &str) -> std::rc::Rc<[Box<str>]> {
     words::words(name)
 }
 
+pub(crate) use caller::{Part, Parts};
 pub(crate) use helper::{Helper, Home, is_name as is_helper_name, of as helpers_of};
 pub(crate) use pauses::of as pauses_of;
-pub(crate) use told::Part as Told;
 pub(crate) use words::{drops_what_was_kept, speaks_of_again, word_before};
 
 /// The hand-rolled retries of a file, in the order of their lines.
@@ -99,19 +99,31 @@ pub fn find_with<'t, 's>(
     values: Option<&'t Values<'t, 's>>,
 ) -> Vec<Finding> {
     let file = file::File::new(tree, language, values);
-    find_in(&file, None)
+    let mut budget = Budget { steps: STEPS_PER_FILE };
+    let mut out = by_shape(&file, &candidate::all(&file), &mut budget);
+    let elsewhere = requeue::find(&file).into_iter().chain(interceptor::find(&file));
+    for one in elsewhere.chain(hook::find(&file)) {
+        let known = |known: &Finding| {
+            known.policy.line <= one.policy.end_line && one.policy.line <= known.policy.end_line
+        };
+        if out.len() < MOST_FINDINGS && !out.iter().any(known) {
+            out.push(one);
+        }
+    }
+    out.sort_by_key(|finding| (finding.policy.line, finding.policy.end_line));
+    out
 }
 
-/// Those in a part of a file, or in all of it.
-fn find_in(file: &file::File<'_, '_>, part: Option<Id>) -> Vec<Finding> {
-    let mut budget = Budget { steps: STEPS_PER_FILE };
+/// Those of these candidates.
+fn by_shape<'c>(
+    file: &file::File<'_, '_>,
+    candidates: impl IntoIterator<Item = &'c Candidate>,
+    budget: &mut Budget,
+) -> Vec<Finding> {
     let mut found: Vec<(Shape, Vec<Id>, Finding)> = Vec::new();
-    for candidate in candidate::all(file) {
+    for candidate in candidates {
         if budget.steps == 0 || found.len() >= MOST_FINDINGS {
             break;
-        }
-        if part.is_some_and(|part| !file.within(candidate.place, part)) {
-            continue;
         }
         // A pair of calls, or a function, whose operation a loop inside repeats already.
         let covered = |ops: &[Id]| {
@@ -130,11 +142,11 @@ fn find_in(file: &file::File<'_, '_>, part: Option<Id>) -> Vec<Finding> {
         if candidate.shape == Shape::Repeat && (covered(first) || first.iter().any(part)) {
             continue;
         }
-        if let Some(verdict) = judge::judge(file, &candidate, &mut budget) {
+        if let Some(verdict) = judge::judge(file, candidate, budget) {
             if candidate.shape == Shape::Recursion && covered(&verdict.ops) {
                 continue;
             }
-            let finding = describe::finding(file, &candidate, &verdict);
+            let finding = describe::finding(file, candidate, &verdict);
             found.push((candidate.shape, verdict.ops, finding));
         }
     }
@@ -144,26 +156,9 @@ fn find_in(file: &file::File<'_, '_>, part: Option<Id>) -> Vec<Finding> {
         .filter(|(shape, ..)| *shape != Shape::Repeat)
         .map(|(_, _, finding)| (finding.sites.place, finding.policy.kind))
         .collect();
-    let mut out: Vec<Finding> = found
-        .into_iter()
-        .filter(|(shape, ops, _)| {
-            *shape != Shape::Repeat
-                || !better.iter().any(|(place, _)| ops.iter().any(|op| file.within(*op, *place)))
-        })
-        .map(|(_, _, finding)| finding)
-        .collect();
-    if part.is_some() {
-        return out;
-    }
-    let elsewhere = requeue::find(file).into_iter().chain(interceptor::find(file));
-    for one in elsewhere.chain(hook::find(file)) {
-        let known = |known: &Finding| {
-            known.policy.line <= one.policy.end_line && one.policy.line <= known.policy.end_line
-        };
-        if out.len() < MOST_FINDINGS && !out.iter().any(known) {
-            out.push(one);
-        }
-    }
-    out.sort_by_key(|finding| (finding.policy.line, finding.policy.end_line));
-    out
+    let outside = |(shape, ops, _): &(Shape, Vec<Id>, Finding)| {
+        *shape != Shape::Repeat
+            || !better.iter().any(|(place, _)| ops.iter().any(|op| file.within(*op, *place)))
+    };
+    found.into_iter().filter(outside).map(|(_, _, finding)| finding).collect()
 }

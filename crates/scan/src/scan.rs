@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use damper_config::effective::{Effective, Versions, effective};
@@ -14,7 +13,7 @@ use crate::clients::{self, Client, Homes, Services};
 use crate::config::Config;
 use crate::language::Language;
 use crate::library::{self, Manifests};
-use crate::loops::{self, Helper};
+use crate::loops::{self, Helper, Home, Parts};
 use crate::lower;
 use crate::policy::{Policy, Scope};
 use crate::prefilter;
@@ -179,11 +178,12 @@ struct Part {
     parsed: bool,
     /// What it calls that says it retries: another file may declare it.
     called: BTreeSet<String>,
+    /// The same of what may be a helper of the repository.
+    own_called: BTreeSet<String>,
     /// The functions of it that say so.
     declared: BTreeSet<String>,
-    /// Those that were found to, and the text of the file.
-    helpers: Vec<Helper>,
-    text: Option<Arc<str>>,
+    /// Those that were found to, and their file.
+    helpers: Option<(Home, Vec<Helper>)>,
     /// Names of files and folders where such constants may be.
     near: BTreeSet<String>,
     /// What it says as configuration does.
@@ -232,13 +232,30 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
     for (found, part) in walked.files.iter().zip(&mut parts) {
         if let Some(Ok(part)) = part {
             project.add(&found.path, std::mem::take(&mut part.constants));
-            let own = std::mem::take(&mut part.helpers);
-            let text = part.text.take().unwrap_or_default();
-            helpers.add(&found.path, found.language, &mut part.declared, own, &text);
+            helpers.declare(&mut part.declared);
+            if let Some((home, own)) = part.helpers.take() {
+                helpers.add(home, own);
+            }
         }
     }
+    // What helpers do is said by those who call them.
     let again = Known { project: Some(&project), helpers: Some(&helpers), ..first };
-    let more = |part: &Part| part.open && part.file.is_some() || !part.called.is_empty();
+    let calls = |part: &Part| part.own_called.iter().any(|name| helpers.knows(name));
+    let calling = |at: usize| matches!(&parts[at], Some(Ok(part)) if calls(part));
+    let work = |found: &Found| match control.stop.load(Ordering::Relaxed) {
+        true => Vec::new(),
+        false => asks(found, &options.limits, again),
+    };
+    let asked = pool.install(|| largest_first(&walked.files, calling, work));
+    let asked = asked.into_iter().flat_map(|(_, asked)| asked).collect();
+    let unanswered = pool.install(|| helpers.ask(asked, &project));
+    let again = Known { project: Some(&project), helpers: Some(&helpers), ..first };
+    let more = |part: &Part| {
+        let known = |name: &String| helpers.knows(name) || helpers.declares(name);
+        part.open && part.file.is_some()
+            || !part.called.is_empty()
+            || part.own_called.iter().any(known)
+    };
     let open = |at: usize| matches!(&parts[at], Some(Ok(part)) if more(part));
     let work = |found: &Found| {
         (!control.stop.load(Ordering::Relaxed)).then(|| one(found, &options.limits, again))
@@ -266,6 +283,7 @@ pub fn scan(options: &Options, control: Control<'_>) -> Result<Scan, rayon::Thre
             }
         }
     }
+    scan.notes.extend(unanswered);
     scan.settings_read = operators.read;
     scan.lines += operators.lines;
     scan.settings = operators.files;
@@ -409,6 +427,15 @@ fn manifests(walked: &Walked) -> Manifests {
     manifests
 }
 
+/// Which helpers of the repository a file calls, and what they are told.
+fn asks(found: &Found, limits: &Limits, known: Known<'_>) -> Vec<(usize, Parts)> {
+    let Ok(text) = read(&found.file, limits) else { return Vec::new() };
+    let scope = scope::of(&found.path, &text);
+    let source = Source { path: &found.path, language: found.language, text: &text, scope };
+    let tree = lower::tree(found.language, &text);
+    tree.map(|tree| file::asks(&tree, &source, known)).unwrap_or_default()
+}
+
 fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped> {
     let text = read(&found.file, limits)?;
     let scope = scope::of(&found.path, &text);
@@ -426,9 +453,9 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
         open: false,
         parsed: false,
         called: BTreeSet::new(),
+        own_called: BTreeSet::new(),
         declared: BTreeSet::new(),
-        helpers: Vec::new(),
-        text: None,
+        helpers: None,
         near: BTreeSet::new(),
         said: Said::of(scope),
     };
@@ -448,7 +475,7 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
     part.notes.extend(
         tree.too_deep().then(|| format!("{}: nested too deep, partly left out", found.path)),
     );
-    let Policies { all: policies, open, left_out, called, helpers } =
+    let Policies { all: policies, open, left_out, called, own_called, helpers } =
         policies(&tree, &source, known);
     part.notes.extend((left_out > 0).then(|| {
         format!(
@@ -470,8 +497,11 @@ fn one(found: &Found, limits: &Limits, known: Known<'_>) -> Result<Part, Skipped
     if known.project.is_none() {
         part.called = called;
         part.declared = library::unknown::declared(&tree);
-        part.text = (!helpers.is_empty()).then(|| text.as_str().into());
-        part.helpers = helpers;
+        part.own_called = own_called;
+        part.helpers = (!helpers.is_empty()).then(|| {
+            let (path, text) = (found.path.clone(), text.clone());
+            (Home { path, language: found.language, text }, helpers)
+        });
         part.constants = constants(&tree, found.language);
     }
     part.findings = rules::of_file(&Context { tree: &tree, source: &source, policies: &policies });

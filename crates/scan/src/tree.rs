@@ -499,6 +499,18 @@ impl<'s> Tree<'s> {
         })
     }
 
+    /// The name of a function: its own, or that of what it is given to.
+    #[must_use]
+    pub fn function_name(&self, function: Id) -> Option<&'s str> {
+        if let Kind::Function { name: Some(name), .. } = self.kind(function) {
+            return Some(name);
+        }
+        match self.kind(self.parent(function)?) {
+            Kind::Let { target, .. } | Kind::Assign { target, .. } => self.last_name(*target),
+            _ => None,
+        }
+    }
+
     /// Every node, children before parents.
     pub fn ids(&self) -> impl Iterator<Item = Id> + use<> {
         (0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)).map(Id)

@@ -9,12 +9,11 @@ use std::collections::BTreeSet;
 
 use super::{Context, call};
 use crate::helpers::Helpers;
-use crate::loops::words_of;
+use crate::loops::{Parts, words_of};
 use crate::policy::{
     Attempts, By, Confidence, Delay, DelayKind, From, Jitter, Kind as PolicyKind, Policy, Setting,
 };
 use crate::tree::{Arg, Id, Kind, Tree};
-use crate::value::Project;
 
 /// What all of them begin with.
 const BEGIN: &[u8] = b"retr";
@@ -179,9 +178,22 @@ pub(crate) fn called(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> BTreeSet
     }
     let helpers = tree.ids().filter_map(|id| helper(tree, id));
     let mut names: BTreeSet<_> = helpers.map(|helper| helper.name.to_owned()).collect();
-    names.extend(own::names(tree));
     names.extend(options::names(tree, context));
     names
+}
+
+/// The names of helpers that a file calls, if the repository has such.
+pub(crate) fn own_called(tree: &Tree<'_>) -> BTreeSet<String> {
+    if may_count(tree.text()) { own::names(tree) } else { BTreeSet::new() }
+}
+
+/// Which helpers of the repository a file calls, and what they are told.
+pub(crate) fn asks(
+    tree: &Tree<'_>,
+    context: &Context<'_, '_, '_>,
+    helpers: &Helpers,
+) -> Vec<(usize, Parts)> {
+    if may_count(tree.text()) { own::asks(tree, context, helpers) } else { Vec::new() }
 }
 
 /// The calls of helpers that none of the files declares, and the numbers of retries given to what
@@ -190,7 +202,6 @@ pub(crate) fn find(
     tree: &Tree<'_>,
     context: &Context<'_, '_, '_>,
     helpers: &Helpers,
-    project: Option<&Project>,
     known: &[Policy],
 ) -> Vec<Policy> {
     if !may_count(tree.text()) {
@@ -199,7 +210,7 @@ pub(crate) fn find(
     let all = tree.ids().filter_map(|id| helper(tree, id));
     let unknown = all.filter(|helper| !helpers.declares(helper.name));
     let mut found: Vec<_> = unknown.filter_map(|helper| policy(tree, context, &helper)).collect();
-    found.extend(own::find(tree, context, helpers, project));
+    found.extend(own::find(tree, context, helpers));
     let said = |id: Id| {
         let span = tree.span(id);
         let here = |line: u32| span.line <= line && line <= span.end_line;

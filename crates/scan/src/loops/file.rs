@@ -6,7 +6,7 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::called::Called;
-use super::told::Told;
+use super::caller::Caller;
 use crate::language::Language;
 use crate::tree::{Arg, Id, Kind, Tree};
 use crate::value::{Data, Trust, Values};
@@ -31,7 +31,7 @@ pub(super) struct File<'t, 's> {
     /// What is asked about names that are declared in other files.
     values: Option<&'t Values<'t, 's>>,
     /// What one caller tells a function of it.
-    told: Option<Told>,
+    caller: Option<Caller>,
     /// What they answered: each run of the interpreter asks the same.
     answers: RefCell<HashMap<Id, Worth>>,
     functions: HashMap<&'s str, Vec<Id>>,
@@ -97,7 +97,7 @@ impl<'t, 's> File<'t, 's> {
             tree,
             language,
             values,
-            told: None,
+            caller: None,
             answers: RefCell::default(),
             keys: RefCell::default(),
             called: RefCell::default(),
@@ -107,14 +107,14 @@ impl<'t, 's> File<'t, 's> {
         }
     }
 
-    /// The same, as one caller finds it.
-    pub(super) fn with_told(self, told: Told) -> Self {
-        Self { told: Some(told), ..self }
+    /// From now on as this caller finds it.
+    pub(super) fn called_by(&mut self, caller: Caller) {
+        self.caller = Some(caller);
     }
 
-    /// What one caller tells a function of it.
-    pub(super) fn told(&self) -> Option<&Told> {
-        self.told.as_ref()
+    /// The caller, if one is looked at.
+    pub(super) fn caller(&self) -> Option<&Caller> {
+        self.caller.as_ref()
     }
 
     /// What is asked about values, if anything is.
@@ -265,14 +265,7 @@ impl<'t, 's> File<'t, 's> {
 
     /// The name of a function, also of a closure that is given one.
     pub(super) fn function_name(&self, function: Id) -> Option<&'s str> {
-        if let Kind::Function { name: Some(name), .. } = self.tree.kind(function) {
-            return Some(name);
-        }
-        let up = self.tree.parent(function)?;
-        match self.tree.kind(up) {
-            Kind::Let { target, .. } | Kind::Assign { target, .. } => self.tree.last_name(*target),
-            _ => None,
-        }
+        self.tree.function_name(function)
     }
 
     /// The text of a node in one line without spaces that do not matter, shortened.

@@ -1,23 +1,20 @@
 //! Helpers: functions of a repository that retry what they are given, or as often as they are told,
 //! and classes whose objects do.
 //!
-//! How often and how long after is said by those who call them. [`Helper::told`] runs the loop of
-//! the helper once more with the numbers of one caller.
+//! How often and how long after is said by those who call them. [`Home::answers`] runs the loop of
+//! a helper once more for each of its callers, with the numbers of that caller.
 
-use std::sync::Arc;
-
-use foldhash::{HashMap, HashMapExt as _};
-
-use super::Finding;
+use super::caller::{Caller, Part, Parts};
+use super::candidate;
 use super::file::File;
-use super::find_in;
+use super::judge::Budget;
 use super::machine::is_quantity;
-use super::told::{Part, Told};
 use super::words;
+use super::{Finding, by_shape};
 use crate::language::Language;
 use crate::lower;
 use crate::policy::Policy;
-use crate::tree::{Id, Kind, Tree};
+use crate::tree::{Id, Kind, Param, Tree};
 use crate::value::{Data, Imports, Project, Values};
 
 /// Words in the name of a helper, besides those that speak of retries.
@@ -45,6 +42,8 @@ const DOES: &[&str] = &[
 const CONSTRUCTORS: &[&str] = &["__init__", "constructor", "init", "__construct"];
 /// More helpers of one file are not kept.
 const MOST: usize = 32;
+/// The most steps of all runs for the callers of one file's helpers: two seconds' work.
+const STEPS: u64 = 8_000_000;
 
 /// A function, or a class, that retries as it is told.
 #[derive(Clone, Debug)]
@@ -52,15 +51,15 @@ pub(crate) struct Helper {
     /// Its name.
     pub(crate) name: Box<str>,
     /// What it, or the constructor, is given.
-    pub(crate) params: Vec<Parameter>,
+    params: Vec<Parameter>,
     /// Whether an object of it is made first.
-    pub(crate) is_class: bool,
+    is_class: bool,
     /// Whether what it does again is handed over.
     pub(crate) is_handed: bool,
-    /// Where it is declared.
-    pub(crate) line: u32,
-    /// Its lines, and those of its loop: a call there is one of its own.
-    pub(crate) lines: [[u32; 2]; 2],
+    /// Its lines.
+    lines: [u32; 2],
+    /// Those of the loop that it runs.
+    pub(crate) runs: [u32; 2],
     /// Another helper that it only hands on to.
     forwards: Option<Forwards>,
 }
@@ -76,7 +75,7 @@ struct Forwards {
 #[derive(Clone, Debug)]
 enum From {
     Parameter(Box<str>),
-    Written(Data),
+    Written(Part),
 }
 
 /// What a helper is given.
@@ -112,8 +111,8 @@ pub(crate) fn of(tree: &Tree<'_>, found: &[Finding]) -> Vec<Helper> {
                 _ => None,
             };
             let Some(mut helper) = helper else { continue };
-            helper.lines[1] = [finding.policy.line, finding.policy.end_line];
-            if !all.iter().any(|one| one.name == helper.name && one.line == helper.line) {
+            helper.runs = [finding.policy.line, finding.policy.end_line];
+            if !all.iter().any(|one| one.name == helper.name && one.lines == helper.lines) {
                 all.push(helper);
             }
         }
@@ -133,39 +132,37 @@ fn handed(tree: &Tree<'_>, operation: Id) -> bool {
 }
 
 fn of_function(tree: &Tree<'_>, function: Id, is_handed: bool) -> Option<Helper> {
-    let name = name_of(tree, function).filter(|name| is_name(name))?;
+    let name = tree.function_name(function)?;
     let params = params_of(tree, function);
-    let line = tree.span(function).line;
-    params.iter().any(|param| param.is_number).then(|| Helper {
-        name: name.into(),
-        params,
-        is_class: false,
-        is_handed,
-        line,
-        lines: [lines_of(tree, function); 2],
-        forwards: None,
-    })
+    declared(tree, function, name, params, is_handed)
 }
 
 fn of_class(tree: &Tree<'_>, class: Id) -> Option<Helper> {
     let Kind::Class { name: Some(name), .. } = tree.kind(class) else { return None };
-    let constructor = constructor(tree, class).filter(|_| is_name(name))?;
-    let params = params_of(tree, constructor);
-    let line = tree.span(class).line;
-    params.iter().any(|param| param.is_number).then(|| Helper {
-        name: (*name).into(),
-        params,
-        is_class: true,
-        is_handed: true,
-        line,
-        lines: [lines_of(tree, class); 2],
-        forwards: None,
-    })
+    let params = params_of(tree, constructor(tree, class)?);
+    declared(tree, class, name, params, true)
 }
 
-fn lines_of(tree: &Tree<'_>, id: Id) -> [u32; 2] {
-    let span = tree.span(id);
-    [span.line, span.end_line]
+/// What is declared there, if it may be a helper.
+fn declared(
+    tree: &Tree<'_>,
+    place: Id,
+    name: &str,
+    params: Vec<Parameter>,
+    is_handed: bool,
+) -> Option<Helper> {
+    let span = tree.span(place);
+    let lines = [span.line, span.end_line];
+    let is_one = is_name(name) && params.iter().any(|param| param.is_number);
+    is_one.then(|| Helper {
+        name: name.into(),
+        params,
+        is_class: matches!(tree.kind(place), Kind::Class { .. }),
+        is_handed,
+        lines,
+        runs: lines,
+        forwards: None,
+    })
 }
 
 /// The functions of a file that only hand on what they are given to one of these helpers.
@@ -179,7 +176,7 @@ fn forwarding(tree: &Tree<'_>, helpers: &[Helper]) -> Vec<Helper> {
         let Some(function) = tree.function_of(id) else { continue };
         let known = helpers.iter().chain(&all);
         let line = tree.span(function).line;
-        if known.into_iter().any(|one| one.line == line) {
+        if known.into_iter().any(|one| one.lines[0] == line) {
             continue;
         }
         let Some(mut helper) = of_function(tree, function, to.is_handed) else { continue };
@@ -192,18 +189,15 @@ fn forwarding(tree: &Tree<'_>, helpers: &[Helper]) -> Vec<Helper> {
             continue;
         }
         let parts = args.iter().enumerate().filter_map(|(at, arg)| {
-            let param = match arg.name {
-                Some(name) => to.params.iter().find(|param| *param.name == *name),
-                None => to.params.get(at),
-            };
             let from = match tree.kind(arg.value) {
                 Kind::Name(name) => From::Parameter((*name).into()),
-                Kind::Number(number) => From::Written(Data::Number(*number)),
-                _ => From::Written(Data::Unknown(String::new())),
+                Kind::Number(number) => From::Written(Part::Known(Data::Number(*number))),
+                _ => From::Written(Part::Known(Data::Unknown(String::new()))),
             };
-            Some((param?.name.clone(), from))
+            Some((to.param(at, arg.name)?.name.clone(), from))
         });
         let parts = parts.collect();
+        helper.runs = to.runs;
         helper.forwards = Some(Forwards { to: Box::new(to.clone()), parts });
         all.push(helper);
         if all.len() >= MOST {
@@ -226,20 +220,9 @@ fn constructor(tree: &Tree<'_>, class: Id) -> Option<Id> {
     all.next().filter(|_| all.next().is_none())
 }
 
-fn name_of<'s>(tree: &Tree<'s>, function: Id) -> Option<&'s str> {
-    if let Kind::Function { name: Some(name), .. } = tree.kind(function) {
-        return Some(name);
-    }
-    match tree.kind(tree.parent(function)?) {
-        Kind::Let { target, .. } | Kind::Assign { target, .. } => tree.last_name(*target),
-        _ => None,
-    }
-}
-
 fn params_of(tree: &Tree<'_>, function: Id) -> Vec<Parameter> {
     let Kind::Function { params, .. } = tree.kind(function) else { return Vec::new() };
-    let all = params.iter().filter(|param| !matches!(param.name, "self" | "cls" | "&self"));
-    all.map(|param| {
+    let parameter = |param: &Param<'_>| {
         let holds = param.name.starts_with('{') || words::any(param.name, HOLDERS);
         // Which attempt it is, is no number of attempts.
         let counted = words::any(param.name, COUNTED) && !words::any(param.name, &["max"]);
@@ -248,73 +231,91 @@ fn params_of(tree: &Tree<'_>, function: Id) -> Vec<Parameter> {
             is_number: holds || is_quantity(param.name) && !counted,
             is_optional: param.default.is_some(),
         }
-    })
-    .collect()
+    };
+    params.iter().map(parameter).collect()
 }
 
-/// A helper with the file that it is in.
-pub(crate) struct Home<'h> {
-    /// Its text.
-    pub(crate) text: &'h Arc<str>,
+/// A file with helpers.
+#[derive(Debug)]
+pub(crate) struct Home {
     /// Its path.
-    pub(crate) path: &'h str,
+    pub(crate) path: String,
     /// Its language.
     pub(crate) language: Language,
-    /// The other files.
-    pub(crate) project: Option<&'h Project>,
+    /// Its text.
+    pub(crate) text: String,
+}
+
+impl Home {
+    /// What its helpers do for these callers, one after the other, as far as the work may go.
+    pub(crate) fn answers<'a>(
+        &self,
+        project: &Project,
+        asked: impl IntoIterator<Item = (&'a Helper, &'a Parts)>,
+    ) -> Vec<Option<Policy>> {
+        let Some(tree) = lower::tree(self.language, &self.text) else { return Vec::new() };
+        let imports = Imports::of(&tree);
+        let values = Values::new(&tree, &imports).with_project(project, &self.path);
+        let mut file = File::new(&tree, self.language, Some(&values));
+        let candidates = candidate::all(&file);
+        let mut budget = Budget { steps: STEPS };
+        let mut answer = |helper: &Helper, parts: &Parts, budget: &mut Budget| {
+            let (helper, parts) = helper.behind(parts);
+            let (whole, function) = helper.place(&tree)?;
+            file.called_by(Caller { function, parts: parts.into_iter().collect() });
+            let inside = candidates.iter().filter(|one| file.within(one.place, whole));
+            let mut found = by_shape(&file, inside, budget).into_iter();
+            let own = |one: &Finding| !helper.is_class || handed(&tree, one.sites.operation);
+            found.find(own).map(|finding| finding.policy)
+        };
+        let asked = asked.into_iter();
+        asked
+            .map_while(|(helper, parts)| {
+                let answer = answer(helper, parts, &mut budget);
+                (budget.steps > 0).then_some(answer)
+            })
+            .collect()
+    }
 }
 
 impl Helper {
-    /// What it does if it is told this.
-    pub(crate) fn told(&self, home: &Home<'_>, parts: &[(Box<str>, Part)]) -> Option<Policy> {
-        if let Some(Forwards { to, parts: handed_on }) = &self.forwards {
-            let given = |from: &From| match from {
-                From::Written(data) => Some(Part::Known(data.clone())),
-                From::Parameter(name) => {
-                    parts.iter().find(|(own, _)| own == name).map(|(_, part)| part.clone())
-                }
-            };
-            let handed_on = handed_on.iter();
-            let parts: Vec<_> =
-                handed_on.filter_map(|(to, from)| Some((to.clone(), given(from)?))).collect();
-            return to.told(home, &parts);
+    /// The parameter that an argument is for.
+    pub(crate) fn param(&self, at: usize, name: Option<&str>) -> Option<&Parameter> {
+        match name {
+            Some(name) => self.params.iter().find(|param| *param.name == *name),
+            None => self.params.get(at),
         }
-        let tree = lower::tree(home.language, home.text)?;
-        let imports = Imports::of(&tree);
-        let mut values = Values::new(&tree, &imports);
-        if let Some(project) = home.project {
-            values = values.with_project(project, home.path);
-        }
-        let (whole, function) = self.place(&tree)?;
-        let mut all = HashMap::new();
-        all.extend(parts.iter().cloned());
-        let file = File::new(&tree, home.language, Some(&values));
-        let file = file.with_told(Told { function, parts: all });
-        let found = find_in(&file, Some(whole)).into_iter();
-        let mut found = found.filter(|one| !self.is_class || handed(&tree, one.sites.operation));
-        found.next().map(|finding| finding.policy)
     }
 
-    /// The lines of the loop that it runs.
-    pub(crate) fn loop_lines(&self) -> [u32; 2] {
-        match &self.forwards {
-            Some(forwards) => forwards.to.loop_lines(),
-            None => self.lines[1],
-        }
+    /// Whether a line is one of its own, or of its loop: a call there is part of it.
+    pub(crate) fn has(&self, line: u32) -> bool {
+        [self.lines, self.runs].iter().any(|lines| (lines[0]..=lines[1]).contains(&line))
+    }
+
+    /// The helper that has the loop, and what that is told.
+    fn behind(&self, parts: &Parts) -> (&Self, Parts) {
+        let Some(Forwards { to, parts: handed_on }) = &self.forwards else {
+            return (self, parts.clone());
+        };
+        let given = |from: &From| match from {
+            From::Written(part) => Some(part.clone()),
+            From::Parameter(name) => {
+                parts.iter().find(|(own, _)| own == name).map(|(_, part)| part.clone())
+            }
+        };
+        let handed_on = handed_on.iter();
+        (to, handed_on.filter_map(|(to, from)| Some((to.clone(), given(from)?))).collect())
     }
 
     /// Where it stands, and what takes the numbers.
     fn place(&self, tree: &Tree<'_>) -> Option<(Id, Id)> {
-        tree.ids().find_map(|id| {
-            if tree.span(id).line != self.line {
-                return None;
-            }
+        tree.ids().filter(|id| tree.span(*id).line == self.lines[0]).find_map(|id| {
             match tree.kind(id) {
                 Kind::Class { name: Some(name), .. } if self.is_class && **name == *self.name => {
                     Some((id, constructor(tree, id)?))
                 }
                 Kind::Function { .. }
-                    if !self.is_class && name_of(tree, id) == Some(&*self.name) =>
+                    if !self.is_class && tree.function_name(id) == Some(&*self.name) =>
                 {
                     Some((id, id))
                 }

@@ -8,6 +8,7 @@
 
 mod builtin;
 mod call;
+mod caller;
 mod channel;
 mod counter;
 mod counting;
@@ -15,7 +16,6 @@ mod decision;
 mod expression;
 mod flow;
 mod handed;
-mod handed_over;
 mod later;
 mod lists;
 mod names;
@@ -290,15 +290,10 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
         if let Some(function) = self.plan.recursive {
             let args = match self.plan.arguments {
                 Some(call) => self.arguments_of(call)?,
+                // Of two the later one counts: what a caller tells.
                 None => {
-                    let mut args = self.all_told(function);
-                    let first = self.counters_at_first(function);
-                    args.extend(first.into_iter().filter(|(name, _)| {
-                        self.file.told().is_none_or(|told| {
-                            name.is_none_or(|name| !told.parts.contains_key(name))
-                        })
-                    }));
-                    args
+                    let first = self.counters_at_first(function).into_iter();
+                    first.chain(self.all_told(function)).collect()
                 }
             };
             return self.invoke(function, args, 0);

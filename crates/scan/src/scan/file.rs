@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Known, Source};
 use crate::library;
-use crate::loops::{self, Helper};
+use crate::loops::{self, Helper, Parts};
 use crate::policy::{Policy, Scope};
 use crate::tree::{Id, Kind, LoopForm, Span, Tree};
 use crate::value::{Imports, Values};
@@ -24,6 +24,8 @@ pub struct Policies {
     pub left_out: usize,
     /// What it calls or gives a number of retries that another file may declare.
     pub called: BTreeSet<String>,
+    /// What it calls that may be a helper of the repository.
+    pub(crate) own_called: BTreeSet<String>,
     /// What retries as it is told: other files may call it.
     pub(crate) helpers: Vec<Helper>,
 }
@@ -32,16 +34,8 @@ pub struct Policies {
 #[must_use]
 pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> Policies {
     let imports = Imports::of(tree);
-    let mut values = Values::new(tree, &imports);
-    if let Some(project) = known.project {
-        values = values.with_project(project, source.path);
-    }
-    let context = library::Context {
-        language: source.language,
-        values: &values,
-        manifests: known.manifests,
-        scope: source.scope,
-    };
+    let values = values(tree, &imports, source, known);
+    let context = context(&values, source, known);
     let mut all = library::find(tree, &context);
     let of_libraries = all.len();
     let by_hand = loops::find_with(tree, source.language, Some(&values));
@@ -63,17 +57,17 @@ pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> Polic
             all.push(found.policy);
         }
     }
-    let mut called = BTreeSet::new();
+    let (mut called, mut own_called) = (BTreeSet::new(), BTreeSet::new());
     if let Some(helpers) = known.helpers {
         let within =
             |one: &Policy, other: &Policy| one.line <= other.end_line && other.line <= one.end_line;
-        let unknown =
-            library::unknown::find(tree, &context, helpers, known.project, &all).into_iter();
+        let unknown = library::unknown::find(tree, &context, helpers, &all).into_iter();
         let alone: Vec<_> =
             unknown.filter(|one| !all.iter().any(|other| within(one, other))).collect();
         all.extend(alone);
     } else {
         called = library::unknown::called(tree, &context);
+        own_called = library::unknown::own_called(tree);
     }
     all.sort_by_key(|policy| (policy.line, policy.end_line));
     let left_out = all.len().saturating_sub(MOST_POLICIES);
@@ -86,7 +80,41 @@ pub fn policies(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> Polic
             policy.scope = Scope::Test;
         }
     }
-    Policies { all, open: values.wants_project(), left_out, called, helpers: own }
+    Policies { all, open: values.wants_project(), left_out, called, own_called, helpers: own }
+}
+
+/// Which helpers of the repository a file calls, and what they are told.
+pub(super) fn asks(tree: &Tree<'_>, source: &Source<'_>, known: Known<'_>) -> Vec<(usize, Parts)> {
+    let Some(helpers) = known.helpers else { return Vec::new() };
+    let imports = Imports::of(tree);
+    let values = values(tree, &imports, source, known);
+    library::unknown::asks(tree, &context(&values, source, known), helpers)
+}
+
+fn values<'t, 's>(
+    tree: &'t Tree<'s>,
+    imports: &'t Imports<'s>,
+    source: &Source<'t>,
+    known: Known<'t>,
+) -> Values<'t, 's> {
+    let values = Values::new(tree, imports);
+    match known.project {
+        Some(project) => values.with_project(project, source.path),
+        None => values,
+    }
+}
+
+fn context<'v, 't, 's>(
+    values: &'v Values<'t, 's>,
+    source: &Source<'_>,
+    known: Known<'v>,
+) -> library::Context<'v, 't, 's> {
+    library::Context {
+        language: source.language,
+        values,
+        manifests: known.manifests,
+        scope: source.scope,
+    }
 }
 
 /// Whether a loop says again what a library's policy says: the library's iterator is its head.

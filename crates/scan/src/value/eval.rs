@@ -62,8 +62,7 @@ impl<'t, 's> Values<'t, 's> {
     }
 
     /// The path of the file, if others are known.
-    #[must_use]
-    pub fn path(&self) -> Option<&'t str> {
+    pub(crate) fn path(&self) -> Option<&'t str> {
         self.project.map(|(_, path)| path)
     }
 

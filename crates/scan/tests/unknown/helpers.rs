@@ -72,6 +72,23 @@ fn the_loop_of_a_helper_is_not_multiplied_with_its_call() {
     assert_eq!(stacked, 1, "{:?}", scan.findings);
 }
 
+/// Each makes the loop run once more: of callers that a stranger wrote by the thousand not all are
+/// answered, and none is forgotten.
+#[test]
+fn more_callers_than_are_answered() {
+    let mut load = "import { withRetry } from './kit';\n".to_owned();
+    for at in 0..300 {
+        let line = format!("export const f{at} = () => withRetry(() => api.load(), 4, {at});\n");
+        load.push_str(&line);
+    }
+    let files = [("kit.js", KIT), ("load.js", &load)];
+    let notes = scanned(&files).notes;
+    assert!(notes.iter().any(|note| note.contains("for 44 of 301 callers")), "{notes:?}");
+    let all = calls(&files);
+    let known = all.iter().filter(|one| one.attempts_total.value == Attempts::Count(4)).count();
+    assert_eq!((all.len(), known), (300, 256));
+}
+
 #[test]
 fn a_caller_that_says_nothing_or_not_to_is_none() {
     for call in ["withRetry(() => api.load(id))", "withRetry(() => api.load(id), 1)"] {

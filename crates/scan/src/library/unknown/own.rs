@@ -1,13 +1,20 @@
 //! Calls of a helper that another place of the repository declares, with numbers of their own: what
 //! is retried, and how often, is said here and not where the loop is.
 
+use std::collections::BTreeSet;
+
 use super::{is_own, is_own_crate, number, says, unknown_policy};
-use crate::helpers::{Declared, Helpers};
+use crate::helpers::{Helpers, Meant};
 use crate::library::{Context, call};
-use crate::loops::{Told, is_helper_name};
+use crate::loops::{Helper, Part, Parts, is_helper_name};
 use crate::policy::{Attempts, By, Loop, Policy};
 use crate::tree::{Arg, Id, Kind, Tree};
-use crate::value::{Data, Project};
+use crate::value::Data;
+
+/// What such a policy is called.
+const SHAPE: &str = "helper";
+/// So much of an argument is shown.
+const SHOWN: usize = 60;
 
 /// What a function says that tells how long to wait.
 const WAITS: &[&str] = &["backoff", "delay", "duration", "interval", "sleep", "wait"];
@@ -23,8 +30,19 @@ struct Used<'t, 's> {
 }
 
 /// The names of such helpers: another file may declare them.
-pub(super) fn names(tree: &Tree<'_>) -> Vec<String> {
+pub(super) fn names(tree: &Tree<'_>) -> BTreeSet<String> {
     tree.ids().filter_map(|id| named(tree, id)).map(|used| used.name.to_owned()).collect()
+}
+
+/// Which helpers are called, and what they are told.
+pub(super) fn asks(
+    tree: &Tree<'_>,
+    context: &Context<'_, '_, '_>,
+    helpers: &Helpers,
+) -> Vec<(usize, Parts)> {
+    let used = tree.ids().filter_map(|id| named(tree, id));
+    let meant = used.filter_map(|used| meant(tree, context, helpers, &used));
+    meant.map(|(meant, parts)| (meant.at, parts)).collect()
 }
 
 /// The calls of those that are declared, as policies.
@@ -32,23 +50,28 @@ pub(super) fn find(
     tree: &Tree<'_>,
     context: &Context<'_, '_, '_>,
     helpers: &Helpers,
-    project: Option<&Project>,
 ) -> Vec<Policy> {
     let mut all = Vec::new();
     for id in tree.ids() {
         let Some(mut used) = named(tree, id) else { continue };
         used.work = used.args.iter().position(|arg| is_work(tree, context, arg.value));
-        let counts = || {
-            says(used.name)
-                && helpers.declares(used.name)
-                && used.args.len() >= 2
-                && is_told_numbers(tree, context, &used)
-        };
-        match told(tree, context, helpers, project, &used) {
-            Some(policy) => all.extend(policy),
-            None if counts() => all.push(unknown(tree, context, &used)),
-            None => {}
+        if let Some((meant, parts)) = meant(tree, context, helpers, &used) {
+            let repeats = || matches!(helpers.told(meant.at, &Parts::new()), Some(Some(_)));
+            match helpers.told(meant.at, &parts) {
+                Some(Some(policy)) => {
+                    all.push(as_called(tree, context, meant, policy.clone(), &used));
+                    continue;
+                }
+                // It is told not to try again.
+                Some(None) if repeats() => continue,
+                _ => {}
+            }
         }
+        let counts = says(used.name)
+            && helpers.declares(used.name)
+            && used.args.len() >= 2
+            && is_told_numbers(tree, context, &used);
+        all.extend(counts.then(|| unknown(tree, context, &used)));
     }
     all
 }
@@ -107,44 +130,50 @@ fn is_own_number(tree: &Tree<'_>, context: &Context<'_, '_, '_>, id: Id) -> bool
     }
 }
 
-/// What the helper does that a call means, told what the call gives it: nothing again, if that is
-/// what it is told. `None`: what is called is not known, or not told anything.
-fn told(
+/// The helper that a call means, and what it is told: how often, or how long after.
+fn meant<'h>(
     tree: &Tree<'_>,
     context: &Context<'_, '_, '_>,
-    helpers: &Helpers,
-    project: Option<&Project>,
+    helpers: &'h Helpers,
     used: &Used<'_, '_>,
-) -> Option<Option<Policy>> {
+) -> Option<(Meant<'h>, Parts)> {
     let Kind::Call { callee, .. } = tree.kind(used.call) else { return None };
-    let path = project.map_or("", |_| context.values.path().unwrap_or_default());
+    let path = context.values.path().unwrap_or_default();
     let module = context.values.imports().qualify(tree, *callee).map(|found| found.module);
     let may = |path: &str| module.as_ref().is_none_or(|module| is_of(context, module, path));
-    let declared = helpers.find(used.name, path, context.language, may)?;
-    let span = tree.span(used.call);
-    let inside = |lines: &[u32; 2]| lines[0] <= span.line && span.line <= lines[1];
-    if *declared.path == *path && declared.helper.lines.iter().any(inside) {
+    let meant = helpers.find(used.name, path, context.language, may)?;
+    if meant.path == path && meant.helper.has(tree.span(used.call).line) {
         return None;
     }
-    let parts = parts(tree, context, declared, used)?;
-    let Some(mut policy) = declared.told(project, &parts) else {
-        let repeats = declared.told(project, &[]).is_some();
-        return repeats.then_some(None);
-    };
-    policy.by = By::HandRolled { shape: "helper".to_owned() };
-    policy.line = span.line;
-    policy.end_line = span.end_line;
-    policy.also.clear();
-    let path = declared.path.to_string();
-    policy.runs = Some(Loop { path, lines: declared.helper.loop_lines() });
-    policy.language = context.language;
-    policy.call = match used.work {
-        Some(work) => call::wrapped(tree, used.args[work].value, false),
-        None if declared.helper.is_handed => None,
-        None => policy.call,
-    };
-    policy.notes.push(format!("{} of {} does it", used.name, declared.path));
-    Some(Some(policy))
+    Some((meant, parts(tree, context, meant.helper, used)?))
+}
+
+/// What a helper does, as the policy of a call.
+fn as_called(
+    tree: &Tree<'_>,
+    context: &Context<'_, '_, '_>,
+    Meant { helper, path, .. }: Meant<'_>,
+    policy: Policy,
+    used: &Used<'_, '_>,
+) -> Policy {
+    let span = tree.span(used.call);
+    let mut notes = policy.notes;
+    notes.push(format!("{} of {path} does it", used.name));
+    Policy {
+        by: By::HandRolled { shape: SHAPE.to_owned() },
+        line: span.line,
+        end_line: span.end_line,
+        language: context.language,
+        also: Vec::new(),
+        runs: Some(Loop { path: path.to_owned(), lines: helper.runs }),
+        call: match used.work {
+            Some(work) => call::wrapped(tree, used.args[work].value, false),
+            None if helper.is_handed => None,
+            None => policy.call,
+        },
+        notes,
+        ..policy
+    }
 }
 
 /// Whether a module that is imported may be the file.
@@ -164,40 +193,32 @@ fn is_of(context: &Context<'_, '_, '_>, module: &str, path: &str) -> bool {
 fn parts(
     tree: &Tree<'_>,
     context: &Context<'_, '_, '_>,
-    declared: &Declared,
+    helper: &Helper,
     used: &Used<'_, '_>,
-) -> Option<Vec<(Box<str>, Told)>> {
-    let helper = &declared.helper;
-    let mut parts = Vec::new();
+) -> Option<Parts> {
+    let mut parts = Parts::new();
     let (mut numbers, mut open) = (false, false);
     for (at, arg) in used.args.iter().enumerate() {
         if arg.spread {
             return None;
         }
-        let param = match arg.name {
-            Some(name) => helper.params.iter().find(|param| *param.name == *name),
-            None => helper.params.get(at),
-        };
-        let Some(param) = param else { continue };
+        let Some(param) = helper.param(at, arg.name) else { continue };
         let value = context.values.of(arg.value);
-        let text = || tree.source(arg.value).chars().take(60).collect::<String>();
         if let Data::Record(entries) = &value.data {
             for (key, entry) in entries {
-                let known = is_number(&entry.data);
-                numbers |= known && param.is_number && !is_nought(&entry.data);
-                let part = match known || matches!(entry.data, Data::Bool(_) | Data::Null) {
-                    true => Told::Known(entry.data.clone()),
-                    false => Told::Open(key.clone()),
-                };
+                let part = Part::of(&entry.data, key);
+                numbers |= param.is_number && part.is_number();
                 parts.push((format!("{}.{key}", param.name).into(), part));
             }
             continue;
         }
-        let known = is_number(&value.data);
-        numbers |= known && param.is_number && !is_nought(&value.data);
-        open |= !known && param.is_number && !param.is_optional && is_setting(tree, arg.value);
-        let plain = known || matches!(value.data, Data::Bool(_) | Data::Null);
-        let part = if plain { Told::Known(value.data) } else { Told::Open(text()) };
+        let text: String = tree.source(arg.value).chars().take(SHOWN).collect();
+        let part = Part::of(&value.data, &text);
+        numbers |= param.is_number && part.is_number();
+        open |= param.is_number
+            && !param.is_optional
+            && matches!(part, Part::Open(_))
+            && is_setting(tree, arg.value);
         parts.push((param.name.clone(), part));
     }
     (numbers || open && helper.is_handed && used.args.len() >= 2).then_some(parts)
@@ -210,17 +231,6 @@ fn is_setting(tree: &Tree<'_>, id: Id) -> bool {
         Kind::Call { .. } => true,
         Kind::Binary { left, right, .. } => is_setting(tree, *left) || is_setting(tree, *right),
         Kind::Unary { of, .. } => is_setting(tree, *of),
-        _ => false,
-    }
-}
-
-fn is_nought(data: &Data) -> bool {
-    matches!(data, Data::Number(number) | Data::Duration(number) if *number == 0.0)
-}
-
-fn is_number(data: &Data) -> bool {
-    match data {
-        Data::Number(number) | Data::Duration(number) => number.is_finite(),
         _ => false,
     }
 }
@@ -240,7 +250,7 @@ fn unknown(tree: &Tree<'_>, context: &Context<'_, '_, '_>, used: &Used<'_, '_>) 
     };
     let span = tree.span(id);
     let mut policy = unknown_policy(context, String::new(), attempts);
-    policy.by = By::HandRolled { shape: "helper".to_owned() };
+    policy.by = By::HandRolled { shape: SHAPE.to_owned() };
     policy.line = span.line;
     policy.end_line = span.end_line;
     policy.call = work.and_then(|work| call::wrapped(tree, args[work].value, false));

@@ -46,7 +46,7 @@ pub(super) fn derived<'s>(
                 Kind::Assign { target, value, .. } => (*target, *value),
                 _ => continue,
             };
-            if goes_around(file, value) {
+            if tree.walk_here(value).any(|at| goes_around(file, at)) {
                 continue;
             }
             // What a counter makes for waiting or for a text is no data.
@@ -191,7 +191,7 @@ fn indices<'s>(file: &File<'_, 's>, within: Id) -> HashSet<&'s str> {
 fn goes_on(file: &File<'_, '_>, value: Id) -> bool {
     let tree = file.tree;
     tree.walk_here(value).any(|at| match tree.kind(at) {
-        Kind::Binary { op: Op::Remainder, .. } => !goes_around(file, value),
+        Kind::Binary { op: Op::Remainder, .. } => !goes_around(file, at),
         Kind::Call { callee, .. } => tree
             .last_name(*callee)
             .is_some_and(|name| words::any(name, &["next", "increment", "advance", "rotate"])),
@@ -200,14 +200,13 @@ fn goes_on(file: &File<'_, '_>, value: Id) -> bool {
 }
 
 /// Whether each attempt is made with the next of a few that are as good: `(attempt - 1) % count`.
-fn goes_around(file: &File<'_, '_>, value: Id) -> bool {
+fn goes_around(file: &File<'_, '_>, at: Id) -> bool {
     let tree = file.tree;
-    tree.walk_here(value).any(|at| match tree.kind(at) {
-        Kind::Binary { op: Op::Remainder, left, .. } => tree
-            .walk_here(*left)
-            .any(|at| matches!(tree.kind(at), Kind::Name(name) if words::about_retry(name))),
+    let counts = |at: Id| matches!(tree.kind(at), Kind::Name(name) if words::about_retry(name));
+    match tree.kind(at) {
+        Kind::Binary { op: Op::Remainder, left, .. } => tree.walk_here(*left).any(counts),
         _ => false,
-    })
+    }
 }
 
 /// Whether an expression is an element of a list: `list.get(i)`.

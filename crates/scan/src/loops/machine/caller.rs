@@ -1,6 +1,6 @@
 //! What the machine is told of parameters by the one caller that is looked at.
 
-use super::super::told::{Part, Told};
+use super::super::caller::Part;
 use super::super::value::Value;
 use super::Machine;
 use super::usual::is_quantity;
@@ -9,7 +9,7 @@ use crate::tree::{Id, Kind, Param};
 impl<'s> Machine<'_, '_, 's> {
     /// What a parameter is told; `None`: nobody is looked at who calls that function.
     pub(super) fn told(&mut self, function: Id, param: &Param<'s>) -> Option<Value> {
-        let told = self.file.told().filter(|told| told.function == function)?;
+        let told = self.file.caller().filter(|told| told.function == function)?;
         let Some(part) = told.parts.get(param.name) else {
             // This caller leaves it out, so that its default is sure.
             return Some(match param.default {
@@ -36,7 +36,7 @@ impl<'s> Machine<'_, '_, 's> {
 
     /// A field of an object that is told: `options.retries`.
     pub(super) fn told_field(&mut self, id: Id) -> Option<Value> {
-        let told = self.file.told()?;
+        let told = self.file.caller()?;
         let path = self.tree.path(id)?;
         let [root, fields @ ..] = &path[..] else { return None };
         let named = |up: &Id| match self.tree.kind(*up) {
@@ -53,7 +53,7 @@ impl<'s> Machine<'_, '_, 's> {
 
     /// An entry of an object that a parameter takes apart: `({ retries = 3 })`.
     pub(super) fn told_entry(&mut self, place: Id, name: &str) -> Option<Value> {
-        let (told, tree) = (self.file.told()?, self.tree);
+        let (told, tree) = (self.file.caller()?, self.tree);
         if tree.function_of(place) != Some(told.function) {
             return None;
         }
@@ -73,9 +73,8 @@ impl<'s> Machine<'_, '_, 's> {
 
     fn part_told(&mut self, part: &Part, name: &str) -> Value {
         match part {
-            Part::Known(data) => Told::value(data).unwrap_or(Value::Unknown),
             Part::Open(text) if is_quantity(name) => self.symbol(text.clone(), None),
-            Part::Open(_) => Value::Unknown,
+            _ => part.value().unwrap_or(Value::Unknown),
         }
     }
 }
