@@ -20,6 +20,8 @@ const MOST_RECORDS: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Given {
     positional: Vec<Id>,
+    /// Lists of arguments: `opts...`.
+    spread: Vec<Id>,
     options: Vec<Option_>,
     records: Vec<Value>,
     /// The objects and the `a || b` that were looked into, also by what is usual: objects can
@@ -100,7 +102,10 @@ impl Given {
                     let args = vec![arg.value];
                     self.options.push(Option_ { name: name.to_owned(), args, method: false });
                 }
-                None if arg.spread => self.note_record(values, arg.value),
+                None if arg.spread => {
+                    self.spread.push(arg.value);
+                    self.note_record(values, arg.value);
+                }
                 None => {
                     self.positional.push(arg.value);
                     self.note_record(values, arg.value);
@@ -378,7 +383,7 @@ impl Given {
     /// Every expression that is given, for parts that may stand anywhere in it.
     pub(super) fn nodes(&self) -> impl Iterator<Item = Id> + '_ {
         let options = self.options.iter().flat_map(|option| option.args.iter());
-        self.positional.iter().chain(options).copied().chain(self.receiver)
+        self.positional.iter().chain(&self.spread).chain(options).copied().chain(self.receiver)
     }
 }
 

@@ -45,8 +45,12 @@ impl Values<'_, '_> {
             Kind::Field { of, name }
                 if matches!(self.tree.kind(*of), Kind::Name("self" | "this" | "cls")) =>
             {
-                match self.bindings.fields.get(name)?[..] {
-                    [only] if !only.changes => only.value,
+                let fields = self.bindings.fields.get(name).map_or(&[][..], Vec::as_slice);
+                // Where an object is written as a whole: `Self { backoff }` of Rust.
+                let entries = self.bindings.entries.get(*name).map_or(&[][..], Vec::as_slice);
+                match (fields, entries) {
+                    ([only], _) if !only.changes => only.value,
+                    ([], [only]) => Some(*only),
                     _ => None,
                 }
             }

@@ -183,7 +183,15 @@ impl<'t, 's> Values<'t, 's> {
                 return self.attribute(*class, name, env);
             }
         }
+        if let Some(value) = path.as_deref().and_then(|path| self.in_module(id, path, env)) {
+            return Some(value);
+        }
         let owner = self.value(of, env);
+        // `waits.Length`: as many as there are.
+        if let (Data::List(all), "length" | "Length" | "size" | "Count") = (&owner.data, name) {
+            let counted = self.exact(id, Data::Number(all.len() as f64));
+            return Some(counted.at_most(owner.trust));
+        }
         if let Some(value) = owner.entry(name) {
             return value.is_known().then(|| value.clone().at_most(owner.trust));
         }
@@ -191,6 +199,24 @@ impl<'t, 's> Values<'t, 's> {
             return None;
         }
         self.lone_field(name, env)
+    }
+
+    /// A constant of a module of Rust: `limits::RETRIES`, of this file or of another.
+    fn in_module(&self, id: Id, path: &[&'s str], env: Environment<'_>) -> Option<Value> {
+        let (name, modules) = path.split_last()?;
+        let constant = name.chars().all(|c| c.is_ascii_uppercase() || matches!(c, '_' | '0'..='9'));
+        let of_modules = modules.iter().all(|module| module.starts_with(char::is_lowercase));
+        if !constant || !of_modules || !self.tree.source(id).contains("::") {
+            return None;
+        }
+        if self.bindings.names.contains_key(name) {
+            return self.named(id, name, env);
+        }
+        let Some((project, from)) = self.project else {
+            self.want_project();
+            return None;
+        };
+        project.resolve_path(from, Some(&modules.join("::")), &[name])
     }
 
     /// A field of something unknown, where the whole file gives that field one value.
