@@ -352,12 +352,19 @@ fn of_another(file: &File<'_, '_>, callee: Id) -> bool {
                 matches!(owner, "this" | "self" | "cls")
                     || file.language == Language::Go && owner.len() <= 2
             }),
-            // Where `this` need not be written, a name is a part of it: `bootstrap.connect()`,
-            // `_files.Delete()`.
+            // A name is a part of it where `this` need not be written (`bootstrap.connect()`), and
+            // elsewhere belongs to nobody in a function of no class: `client.send()` in `send`.
             Kind::Name(owner) => {
-                matches!(file.language, Language::Java | Language::Kotlin | Language::CSharp)
-                    && owner.trim_start_matches('_').starts_with(char::is_lowercase)
-                    && !matches!(*owner, "this" | "super" | "base")
+                let may = match file.language {
+                    Language::Java | Language::Kotlin | Language::CSharp => true,
+                    Language::Python
+                    | Language::JavaScript
+                    | Language::TypeScript
+                    | Language::Tsx => file.tree.class_of(callee).is_none(),
+                    _ => false,
+                };
+                may && owner.trim_start_matches('_').starts_with(char::is_lowercase)
+                    && !matches!(*owner, "this" | "self" | "super" | "base" | "that")
             }
             _ => false,
         },

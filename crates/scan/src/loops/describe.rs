@@ -27,7 +27,8 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
         };
     }
     let mut delay = schedule.delay;
-    if let Some(callee) = trace.strategy.filter(|_| delay.kind.value == DelayKind::None) {
+    let unknown = delay.kind.value == DelayKind::None || delay.base_ms.is_none();
+    if let Some(callee) = trace.strategy.filter(|_| unknown) {
         let expression = file.brief(callee, 60);
         attempts = Attempts::Dynamic { expression, low: Some(1), high: None, usual: None };
         delay.kind = Setting::derived(DelayKind::Dynamic);

@@ -233,7 +233,7 @@ impl<'t, 's> File<'t, 's> {
     /// Whether a function can take the arguments of a call: overloads have the same name.
     pub(super) fn takes(&self, function: Id, call: Id) -> bool {
         use Language as L;
-        if !matches!(self.language, L::Java | L::Kotlin | L::CSharp) {
+        if !matches!(self.language, L::Java | L::Kotlin | L::CSharp | L::Go) {
             return true;
         }
         let (Kind::Function { params, .. }, Kind::Call { args, .. }) =
@@ -245,6 +245,12 @@ impl<'t, 's> File<'t, 's> {
             || params.last().is_some_and(|last| {
                 last.ty.is_some_and(|ty| ty.contains("...") || ty.ends_with("[]"))
             });
+        // In Go one call can give what another takes: `store(load())`.
+        let gives = match args[..] {
+            [Arg { value, .. }] => matches!(self.tree.kind(value), Kind::Call { .. }),
+            _ => false,
+        };
+        let open = open || self.language == L::Go && gives;
         // A parameter of any number may not be told from its type.
         let many = self.language == L::Kotlin && self.tree.source(function).contains("vararg");
         let needed = params.iter().filter(|param| param.default.is_none()).count();

@@ -13,7 +13,7 @@ use super::words;
 use super::{Finding, by_shape};
 use crate::language::Language;
 use crate::lower;
-use crate::policy::Policy;
+use crate::policy::{Attempts, Policy};
 use crate::tree::{Id, Kind, Param, Tree};
 use crate::value::{Data, Imports, Project, Values};
 
@@ -99,6 +99,10 @@ pub(crate) fn of(tree: &Tree<'_>, found: &[Finding]) -> Vec<Helper> {
     let mut all: Vec<Helper> = Vec::new();
     for finding in found {
         let handed = handed(tree, finding.sites.operation);
+        let limit = match &finding.policy.attempts_total.value {
+            Attempts::Dynamic { expression, .. } => expression.as_str(),
+            _ => "",
+        };
         let place = finding.sites.place;
         let around = std::iter::once(place).chain(tree.ancestors(place));
         for up in around {
@@ -106,8 +110,8 @@ pub(crate) fn of(tree: &Tree<'_>, found: &[Finding]) -> Vec<Helper> {
                 return all;
             }
             let helper = match tree.kind(up) {
-                Kind::Function { .. } => of_function(tree, up, handed),
-                Kind::Class { .. } if handed => of_class(tree, up),
+                Kind::Function { .. } => of_function(tree, up, handed, limit),
+                Kind::Class { .. } if handed => of_class(tree, up, limit),
                 _ => None,
             };
             let Some(mut helper) = helper else { continue };
@@ -131,15 +135,15 @@ fn handed(tree: &Tree<'_>, operation: Id) -> bool {
     }
 }
 
-fn of_function(tree: &Tree<'_>, function: Id, is_handed: bool) -> Option<Helper> {
+fn of_function(tree: &Tree<'_>, function: Id, is_handed: bool, limit: &str) -> Option<Helper> {
     let name = tree.function_name(function)?;
-    let params = params_of(tree, function);
+    let params = params_of(tree, function, limit);
     declared(tree, function, name, params, is_handed)
 }
 
-fn of_class(tree: &Tree<'_>, class: Id) -> Option<Helper> {
+fn of_class(tree: &Tree<'_>, class: Id, limit: &str) -> Option<Helper> {
     let Kind::Class { name: Some(name), .. } = tree.kind(class) else { return None };
-    let params = params_of(tree, constructor(tree, class)?);
+    let params = params_of(tree, constructor(tree, class)?, limit);
     declared(tree, class, name, params, true)
 }
 
@@ -179,7 +183,7 @@ fn forwarding(tree: &Tree<'_>, helpers: &[Helper]) -> Vec<Helper> {
         if known.into_iter().any(|one| one.lines[0] == line) {
             continue;
         }
-        let Some(mut helper) = of_function(tree, function, to.is_handed) else { continue };
+        let Some(mut helper) = of_function(tree, function, to.is_handed, "") else { continue };
         let hands = |param: &Parameter| {
             args.iter().any(
                 |arg| matches!(tree.kind(arg.value), Kind::Name(name) if **name == *param.name),
@@ -220,15 +224,17 @@ fn constructor(tree: &Tree<'_>, class: Id) -> Option<Id> {
     all.next().filter(|_| all.next().is_none())
 }
 
-fn params_of(tree: &Tree<'_>, function: Id) -> Vec<Parameter> {
+/// What a function is given; `limit` is the expression of how often it tries.
+fn params_of(tree: &Tree<'_>, function: Id, limit: &str) -> Vec<Parameter> {
     let Kind::Function { params, .. } = tree.kind(function) else { return Vec::new() };
     let parameter = |param: &Param<'_>| {
         let holds = param.name.starts_with('{') || words::any(param.name, HOLDERS);
         // Which attempt it is, is no number of attempts.
         let counted = words::any(param.name, COUNTED) && !words::any(param.name, &["max"]);
+        let limits = limit.split(' ').any(|word| word == param.name);
         Parameter {
             name: param.name.into(),
-            is_number: holds || is_quantity(param.name) && !counted,
+            is_number: holds || limits || is_quantity(param.name) && !counted,
             is_optional: param.default.is_some(),
         }
     };

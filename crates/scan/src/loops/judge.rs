@@ -240,10 +240,10 @@ fn entry(file: &File<'_, '_>, candidate: &Candidate, group: &[Id]) -> Id {
 /// The one call of a function from outside of it.
 fn first_call(file: &File<'_, '_>, function: Id) -> Option<Id> {
     let name = file.function_name(function)?;
-    let mut outside = file
-        .calls(name)
-        .iter()
-        .filter(|call| !file.within(**call, function) && file.callee(**call) == Some(function));
+    // What is called alike and given something else belongs to another: `worker.do(job)`.
+    let means = |call: Id| file.callee(call) == Some(function) && file.takes(function, call);
+    let calls = file.calls(name).iter();
+    let mut outside = calls.filter(|call| !file.within(**call, function) && means(**call));
     let first = outside.next()?;
     // Several callers may say different things.
     outside.next().is_none().then_some(*first)
@@ -379,7 +379,8 @@ fn kind_of(
     // What neither waits nor speaks of it has to reach out of the process, or be handed in: a
     // parser that looks again, or a second lookup in a table, has the form of a retry, too.
     let answered = trace.seen & (seen::STATUS | seen::FLAG) != 0;
-    let evident = waits || context.named() || context.said || context.parameter || answered;
+    let said = context.named() || context.said || context.counts_what_it_caught(trace);
+    let evident = waits || said || context.parameter || answered;
     if !evident && !context.outside {
         return None;
     }
@@ -481,7 +482,7 @@ fn kind_of(
         if conflict && !waits {
             return Some(PolicyKind::Conflict);
         }
-        if !(context.named() || (waits && !endless)) {
+        if !(context.named() || (waits && !endless) || context.is_tried_a_few_times(trace)) {
             return None;
         }
     }

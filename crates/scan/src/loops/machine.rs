@@ -6,6 +6,7 @@
 //! cannot be told goes the way that does not leave: "is it worth another attempt" is yes, "were we
 //! cancelled" is no. [`Plan::flips`] turns single decisions around.
 
+mod another;
 mod builtin;
 mod call;
 mod caller;

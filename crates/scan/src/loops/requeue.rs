@@ -9,6 +9,7 @@ mod asked;
 mod back;
 mod copied;
 mod counter;
+mod due;
 mod failed;
 mod handler;
 mod kept;
@@ -231,7 +232,10 @@ pub(super) fn growth(file: &File<'_, '_>, due: Option<Id>, counter: &str) -> Del
             }
             Kind::Name(name) | Kind::Field { name, .. } if *name == counter => counted = true,
             Kind::Call { callee, .. }
-                if tree.last_name(*callee).is_some_and(|name| words::any(name, words::WAITS)) =>
+                if due::unit(file, at).is_none()
+                    && tree
+                        .last_name(*callee)
+                        .is_some_and(|name| words::any(name, words::WAITS)) =>
             {
                 return DelayKind::Dynamic;
             }
@@ -257,7 +261,11 @@ fn finding(
         None if back.at_once => DelayKind::None,
         due => growth(file, due, &counter.name),
     };
-    let policy = policy(file, lines, attempts, (growth, jitter), back.at);
+    let mut policy = policy(file, lines, attempts, (growth, jitter), back.at);
+    if growth == DelayKind::Constant {
+        let base = back.due.and_then(|due| due::millis(file, due));
+        policy.delay.base_ms = base.map(Setting::derived);
+    }
     let sites = Sites { place: test, operation: back.at, failure: None, waits: Vec::new() };
     Finding { policy, sites }
 }

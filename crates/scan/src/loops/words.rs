@@ -356,6 +356,10 @@ pub(super) fn is_stream(text: &str) -> bool {
     )
 }
 
+/// Words of an answer that is fine.
+const GOOD: &[&str] =
+    &["success", "successful", "succeeded", "ok", "valid", "usable", "acceptable"];
+
 /// What a field or a method of the operation's result is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
@@ -414,8 +418,7 @@ fn about_anew(name: &str) -> About {
             let is = |list: &[&str]| all.iter().any(|word| list.contains(&&**word));
             if is(&["status"]) && is(&["code", "http"]) && !is(&["is", "should"]) {
                 About::Status
-            } else if is(&["success", "successful", "succeeded", "ok"]) && is(&["is", "was", "has"])
-            {
+            } else if is(GOOD) && is(&["is", "was", "has"]) {
                 About::Flag
             } else if is(&[
                 "retry",

@@ -137,8 +137,14 @@ pub(super) fn twice(language: Language, text: &str) -> bool {
                 return true;
             }
         }
-        // Of an arm what it does: `Err(_) => f(),`.
-        let arm = (language == Language::Rust).then(|| line.split_once("=> ")).flatten();
+        // Of an arm what it does (`Err(_) => f(),`), and of a branch in its line what it gives:
+        // `if (e.code === GONE) return f();`.
+        let split = match language {
+            Language::Rust => Some("=> "),
+            _ if line.trim_start().starts_with("if") => Some(") return "),
+            _ => None,
+        };
+        let arm = split.and_then(|split| line.split_once(split));
         let line = arm.map_or(line, |(_, does)| does);
         if let Some(call) = call_of(line) {
             let start = line.len() - line.trim_end_matches(SIGNS).len();

@@ -20,3 +20,11 @@ class Again {
         }
     }
 }
+
+// expect Failed: retry attempts=infinite delay=constant base=100
+suspend fun load() {
+    api.load().onFailure {
+        delay(100)
+        load()
+    }
+}

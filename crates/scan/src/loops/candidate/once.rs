@@ -21,6 +21,7 @@ pub(super) const INSTEAD: &[&str] = &[
     "catch",
     "catchError",
     "rescue",
+    "onFailure",
 ];
 
 /// Whether a function calls what it is given, and gives what that gave.

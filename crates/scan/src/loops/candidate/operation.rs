@@ -12,6 +12,9 @@ use crate::loops::file::File;
 use crate::loops::words;
 use crate::tree::{Id, Kind, LoopForm, Op, Tree};
 
+/// Words of a parameter that is the number of the attempt.
+const COUNTS: &[&str] = &["attempt", "attempts", "try", "tries", "retry", "retries"];
+
 /// The names that hold something made of these names.
 pub(super) fn derived<'s>(
     file: &File<'_, 's>,
@@ -301,11 +304,15 @@ fn chosen(
         }
         // What is handed in may be told which attempt it is: `operation(attempt)`.
         let told = is_handed_in(file, call, *callee);
-        let number = |id: Id| {
-            told && matches!(tree.kind(id), Kind::Name(name) if words::any(name, words::COUNTERS))
+        let number = |at: usize, id: Id| match tree.kind(id) {
+            Kind::Name(name) => {
+                told && words::any(name, words::COUNTERS) || takes_attempt(file, call, at)
+            }
+            _ => false,
         };
+        let mut numbered = args.iter().enumerate();
         let data = mentions(file, *callee, vars)
-            || args.iter().any(|arg| !number(arg.value) && mentions(file, arg.value, vars));
+            || numbered.any(|(at, arg)| !number(at, arg.value) && mentions(file, arg.value, vars));
         // `this.current = nodes[i]` and `this.connect()`: it is connected to another one.
         let other = args.is_empty() && !places.is_empty() && {
             let of = match tree.kind(*callee) {
@@ -349,6 +356,17 @@ fn chosen(
         }
     }
     groups.into_iter().map(|(_, calls)| calls).collect()
+}
+
+/// Whether the function that is called says of an argument that it is the number of the attempt.
+fn takes_attempt(file: &File<'_, '_>, call: Id, at: usize) -> bool {
+    let function = file.callee(call).map(|function| file.tree.kind(function));
+    match function {
+        Some(Kind::Function { params, .. }) => params
+            .get(at)
+            .is_some_and(|param| words::about_retry(param.name) && words::any(param.name, COUNTS)),
+        _ => false,
+    }
 }
 
 /// Whether a call may be the operation where nothing else is: it asks for what others hold, or is
@@ -426,20 +444,8 @@ pub(super) fn observable(file: &File<'_, '_>, call: Id, within: Id, tests: &Hash
             }
             Kind::Call { callee, .. } if *callee == inner => {
                 let name = tree.last_name(inner).unwrap_or_default();
-                if matches!(
-                    name,
-                    "catch"
-                        | "then"
-                        | "exceptionally"
-                        | "exceptionallyCompose"
-                        | "handle"
-                        | "whenComplete"
-                        | "onErrorResume"
-                        | "or_else"
-                        | "unwrap_or_else"
-                        | "ContinueWith"
-                        | "addListener"
-                ) {
+                let after = ["then", "handle", "whenComplete", "ContinueWith", "addListener"];
+                if after.contains(&name) || super::once::INSTEAD.contains(&name) {
                     return true;
                 }
             }

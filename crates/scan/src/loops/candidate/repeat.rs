@@ -396,7 +396,6 @@ fn at_once(file: &File<'_, '_>, first: Id, second: Id) -> bool {
     };
     let Some(branch) = tree.parent(other) else { return false };
     let Kind::Block(all) = tree.kind(branch) else { return false };
-    let before = all.iter().take_while(|id| **id != other);
     let owner = |call: Id| match tree.kind(call) {
         Kind::Call { callee, .. } => match tree.kind(*callee) {
             Kind::Field { .. } => root(file, *callee),
@@ -404,17 +403,29 @@ fn at_once(file: &File<'_, '_>, first: Id, second: Id) -> bool {
         },
         _ => None,
     };
-    let acts = before.flat_map(|id| tree.walk_here(*id)).any(|at| match tree.kind(at) {
-        Kind::Call { callee, new, .. } => {
-            may_be_operation(file, at, *callee, *new)
-                // Something is done to what it belongs to, so that it can go well.
-                || owner(at).is_some_and(|name| {
-                    !matches!(name, "this" | "self") && owner(first) == Some(name)
-                })
-        }
-        _ => false,
-    });
-    let Some(up) = tree.parent(branch).filter(|_| !acts) else { return false };
+    let acts = |all: &[Id], until: Id| {
+        let before = all.iter().take_while(|id| **id != until);
+        before.flat_map(|id| tree.walk_here(*id)).any(|at| match tree.kind(at) {
+            Kind::Call { callee, new, .. } => {
+                may_be_operation(file, at, *callee, *new)
+                    // Something is done to what it belongs to, so that it can go well.
+                    || owner(at).is_some_and(|name| {
+                        !matches!(name, "this" | "self") && owner(first) == Some(name)
+                    })
+            }
+            _ => false,
+        })
+    };
+    let Some(up) = tree.parent(branch).filter(|_| !acts(all, other)) else { return false };
+    // What was caught is asked about first: `catch (e) { if (e.code === "ECONNRESET") f() }`.
+    let asked = match tree.kind(up) {
+        Kind::If { test, then, .. } if *then == branch => handler_that_asks(file, up, *test),
+        _ => None,
+    };
+    let up = match asked {
+        Some((whole, handler)) if !acts(handler, up) => whole,
+        _ => up,
+    };
     // In a `try` of its own inside of the handler.
     let own = matches!(tree.kind(up), Kind::Try { body, .. } if *body == branch);
     let around = || {
@@ -425,9 +436,12 @@ fn at_once(file: &File<'_, '_>, first: Id, second: Id) -> bool {
     let up = if own { around().unwrap_or(up) } else { up };
     match tree.kind(up) {
         Kind::Try { body, .. } => match tree.kind(*body) {
-            // What follows the first call follows the second, too.
+            // What follows the first call follows the second, too. Something else that was done before
+            // may be what failed: then the second call only cleans up.
             Kind::Block(tried) => {
-                tried.last() == Some(&one) || after(file, tried, one) == after(file, all, other)
+                !does_before(file, tried, one)
+                    && (tried.last() == Some(&one)
+                        || after(file, tried, one) == after(file, all, other))
             }
             _ => false,
         },
@@ -438,6 +452,34 @@ fn at_once(file: &File<'_, '_>, first: Id, second: Id) -> bool {
         }
         _ => false,
     }
+}
+
+/// The `try` whose handler a question about what was caught stands in, and the handler.
+fn handler_that_asks<'t>(file: &'t File<'_, '_>, question: Id, test: Id) -> Option<(Id, &'t [Id])> {
+    let tree = file.tree;
+    let body = tree.parent(question)?;
+    let whole = tree.parent(body)?;
+    let (Kind::Block(all), Kind::Try { handlers, .. }) = (tree.kind(body), tree.kind(whole)) else {
+        return None;
+    };
+    let error = handlers.iter().find(|handler| handler.body == body)?.name?;
+    let speaks = |at: Id| matches!(tree.kind(at), Kind::Name(name) if *name == error);
+    tree.walk_here(test).any(speaks).then_some((whole, all))
+}
+
+/// Whether a statement before this one only calls something, for what that does.
+fn does_before(file: &File<'_, '_>, block: &[Id], one: Id) -> bool {
+    let tree = file.tree;
+    block.iter().take_while(|id| **id != one).any(|id| {
+        let mut at = *id;
+        while let Kind::Await(of) | Kind::Propagate(of) = tree.kind(at) {
+            at = *of;
+        }
+        match tree.kind(at) {
+            Kind::Call { callee, new, .. } => may_be_operation(file, at, *callee, *new),
+            _ => false,
+        }
+    })
 }
 
 /// The statements of a block after one of them, as they are written.

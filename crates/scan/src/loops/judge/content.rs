@@ -109,7 +109,8 @@ pub(super) fn says_it_polls(context: &Context, trace: &Trace) -> bool {
         "var poll =",
         "poll := ",
     ];
-    trace.seen & (seen::CAUGHT | seen::ERROR) == 0 && words::has(&context.text, SAYS)
+    trace.seen & (seen::CAUGHT | seen::ERROR) == 0
+        && (context.polls || words::has(&context.text, SAYS))
 }
 
 /// Whether all that lets a loop go is a state that something passes through: what waits for it is

@@ -2,7 +2,7 @@
 
 use crate::loops::candidate::{Candidate, Shape};
 use crate::loops::file::File;
-use crate::loops::machine::Trace;
+use crate::loops::machine::{Trace, seen};
 use crate::loops::words;
 use crate::tree::{Handler, Id, Kind, Tree};
 
@@ -38,6 +38,8 @@ pub(super) struct Context {
     pub(super) asks: bool,
     /// It waits for something that runs already.
     pub(super) joins: bool,
+    /// The line above says that it waits for something: "poll until it is there".
+    pub(super) polls: bool,
     /// A person is asked in each round, so that each is done with other words.
     prompts: bool,
 }
@@ -126,6 +128,7 @@ impl Context {
                 _ => String::new(),
             },
             prompts,
+            polls: candidate.subject.is_some() && says_it_polls(tree, candidate.place),
             text: tree.source(candidate.place).chars().take(4000).collect(),
             last,
             call: file.brief(call, 200),
@@ -154,9 +157,33 @@ impl Context {
         }
     }
 
+    /// Whether a loop makes the same call a fixed number of times until it says that it went well:
+    /// `for (i = 0; i < 3; i++) if (producer.send(m)) return true`.
+    pub(super) fn is_tried_a_few_times(&self, trace: &Trace) -> bool {
+        const FEW: u32 = 10;
+        let fixed = trace.counted && trace.cut.is_none() && trace.symbols.is_empty();
+        fixed && self.shape == Shape::Counted && self.outside && !self.gets && trace.calls <= FEW
+    }
+
+    /// Whether a function that calls itself counts what it caught, and comes to an end.
+    pub(super) fn counts_what_it_caught(&self, trace: &Trace) -> bool {
+        let caught = trace.seen & seen::CAUGHT != 0;
+        self.shape == Shape::Recursion && caught && trace.counted && trace.cut.is_none()
+    }
+
     pub(super) fn named(&self) -> bool {
         words::about_retry(&self.text) || words::about_retry(&self.function)
     }
+}
+
+/// Whether the comment above a loop says that it polls.
+fn says_it_polls(tree: &Tree<'_>, place: Id) -> bool {
+    let before = &tree.text()[..tree.span(place).start as usize];
+    let above = before.rsplit('\n').nth(1).unwrap_or_default().trim_start();
+    let Some(comment) = above.strip_prefix(['/', '#']) else { return false };
+    let words = words::words(comment);
+    let first = words.first().map(|word| &**word);
+    matches!(first, Some("poll" | "polls" | "polling")) && !words::about_retry(comment)
 }
 
 /// Whether something waits in the function of two calls between the first and the second.

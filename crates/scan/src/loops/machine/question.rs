@@ -128,6 +128,15 @@ impl<'s> Machine<'_, '_, 's> {
         self.tree.last_name(id).is_some_and(is_exit_code)
     }
 
+    /// Whether a call gives what a command ended with: `subprocess.call(…)`, `os.system(…)`.
+    fn runs_a_command(&self, id: Id) -> bool {
+        let Kind::Call { callee, .. } = self.tree.kind(id) else { return false };
+        let path = self.tree.path(*callee).unwrap_or_default();
+        let of_commands = path.iter().any(|part| matches!(*part, "subprocess" | "child_process"));
+        let name = self.tree.last_name(*callee).unwrap_or_default();
+        of_commands || words::any(name, &["system", "cmd", "command", "shell", "exec", "execute"])
+    }
+
     /// A question about a good result: "is this an error" is no, "is this fine" is yes.
     fn good_answer(&mut self, id: Id) -> Truth {
         let text = match self.tree.kind(id) {
@@ -336,6 +345,7 @@ impl<'s> Machine<'_, '_, 's> {
             Part::Whole | Part::Flag | Part::Field => {
                 // `code, text = run()`, and then `code == 0`.
                 let codes = self.named_for_exit_codes(side)
+                    || self.runs_a_command(side)
                     || equality
                         && other.num().is_some_and(|num| num.low == 0.0)
                         && matches!(self.tree.kind(side), Kind::Name(name)
@@ -479,6 +489,12 @@ impl<'s> Machine<'_, '_, 's> {
                 "Err" | "None" | "Failure" | "Left" | "Error" => Some(*fail),
                 _ => None,
             };
+            // Beside an arm for another attempt, that of an error is for what nobody tries again.
+            if fits == Some(true) && *fail && self.is_beside_another(pattern) {
+                self.notice(seen::FLAG);
+                self.is_told_by(of);
+                return Ok(Truth::No);
+            }
             if let Some(fits) = fits {
                 self.notice(match name {
                     "Some" | "None" => seen::FALSY,

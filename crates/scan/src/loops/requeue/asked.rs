@@ -8,7 +8,7 @@ use crate::loops::file::File;
 use crate::loops::words;
 use crate::loops::{Finding, Sites};
 use crate::policy::Attempts;
-use crate::tree::{Id, Kind, Tree};
+use crate::tree::{Id, Kind, Op, Tree};
 
 /// Calls that send something to where it is taken from, if they say that it is tried again.
 const SENDS: &[&str] =
@@ -67,7 +67,12 @@ fn judge(
     let known = number(file, limit).filter(|limit| (0.0..=1000.0).contains(limit));
     let usual = known.map(|limit| limit as u32 + 1);
     let attempts = Attempts::Dynamic {
-        expression: format!("{} {op:?} {}", file.brief(field, 40), file.brief(limit, 40)),
+        expression: format!(
+            "{} {} {}",
+            file.brief(field, 40),
+            if matches!(op, Op::Less) { "<" } else { "<=" },
+            file.brief(limit, 40)
+        ),
         low: Some(1),
         high: usual.map(|usual| usual + 1),
         usual,

@@ -8,6 +8,23 @@ use crate::tree::{Id, Kind, Op};
 /// More counters than this in one file are not looked at.
 pub(super) const MOST: usize = 32;
 
+/// Words of what people try, and not the program: `InvalidLoginAttemptCount`.
+const OF_PEOPLE: &[&str] = &[
+    "login",
+    "logins",
+    "signin",
+    "password",
+    "passcode",
+    "pin",
+    "otp",
+    "captcha",
+    "invalid",
+    "wrong",
+    "guess",
+    "guesses",
+    "challenge",
+];
+
 /// A counter that is counted up.
 pub(super) struct Counter {
     pub(super) at: Id,
@@ -53,6 +70,9 @@ pub(super) fn counters(file: &File<'_, '_>) -> Vec<Counter> {
             Kind::Name(name) => name,
             _ => continue,
         };
+        if words::any(name, OF_PEOPLE) {
+            continue;
+        }
         let handed = matches!(tree.kind(target), Kind::Name(_));
         let looped = tree
             .ancestors(at)
@@ -177,6 +197,7 @@ fn is_read(file: &File<'_, '_>, at: Id, name: &str) -> bool {
 /// Whether a name is that of a number of tries: `retryCount`, `attempts`.
 pub(super) fn counts_tries(name: &str) -> bool {
     words::about_retry(name)
+        && !words::any(name, OF_PEOPLE)
         && words::any(
             name,
             &["count", "counter", "attempts", "retries", "tries", "attempt", "number"],
