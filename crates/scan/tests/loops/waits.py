@@ -98,3 +98,25 @@ def w09(client, tries, pause):
             if attempt == tries - 1:
                 raise
             time.sleep(pause)
+
+
+# expect drawn-deadline: retry attempts=dynamic delay=exponential base=200 cap=5000 jitter=full
+async def retry_until(call, start_wait=0.2, max_wait=5, timeout=10, tolerance=0.1):
+    loop = ioloop.IOLoop.current()
+    deadline = loop.time() + timeout
+    if tolerance:
+        tol = tolerance * timeout
+        deadline = random.uniform(deadline - tol, deadline + tol)
+    scale = 1
+    while True:
+        done = await call()
+        if done:
+            return done
+        remaining = deadline - loop.time()
+        if remaining < 0:
+            break
+        limit = min(max_wait, start_wait * scale)
+        if limit < max_wait:
+            scale *= 2
+        await asyncio.sleep(min(remaining, random.uniform(0, limit)))
+    raise asyncio.TimeoutError()

@@ -33,6 +33,8 @@ impl<'s> Machine<'_, '_, 's> {
                 let before = all.iter().rfind(|id| {
                     tree.function_of(**id) == Some(function)
                         && tree.span(**id).start < entry
+                        // What a name is given anew may be made of what it was: `d = draw(d, 2 * d)`.
+                        && !file.within(at, **id)
                         && !file.within(self.plan.entry, **id)
                         && self.is_plain(**id, name)
                 });
