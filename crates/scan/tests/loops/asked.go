@@ -42,3 +42,14 @@ func (h *handler) report(err error, op any) {
 		h.requestCh <- err
 	}
 }
+
+// expect AskedAbove: retry expression=message.RetryCount>=limit
+func (c *Consumer) askedAbove(message *Message) {
+	if err := c.handle(message); err != nil {
+		if message.RetryCount >= limit {
+			c.dead(message)
+		} else {
+			c.queue.Publish(message)
+		}
+	}
+}

@@ -67,12 +67,7 @@ fn judge(
     let known = number(file, limit).filter(|limit| (0.0..=1000.0).contains(limit));
     let usual = known.map(|limit| limit as u32 + 1);
     let attempts = Attempts::Dynamic {
-        expression: format!(
-            "{} {} {}",
-            file.brief(field, 40),
-            if matches!(op, Op::Less) { "<" } else { "<=" },
-            file.brief(limit, 40)
-        ),
+        expression: format!("{} {} {}", file.brief(field, 40), sign(op), file.brief(limit, 40)),
         low: Some(1),
         high: usual.map(|usual| usual + 1),
         usual,
@@ -81,6 +76,16 @@ fn judge(
     let counter =
         Counter { at: field, function, name, path: path.clone(), kept: path, handed: false };
     Some(finding(file, &counter, at, attempts, &back))
+}
+
+/// How a comparison is written.
+fn sign(op: Op) -> &'static str {
+    match op {
+        Op::Less => "<",
+        Op::AtMost => "<=",
+        Op::Greater => ">",
+        _ => ">=",
+    }
 }
 
 /// Where the item itself is sent to be taken again.
