@@ -11,6 +11,7 @@ mod callbacks;
 mod called;
 mod caller;
 mod candidate;
+mod decided;
 mod describe;
 mod file;
 mod helper;
@@ -82,6 +83,7 @@ pub(crate) fn words_of(name: &str) -> std::rc::Rc<[Box<str>]> {
 
 pub(crate) use caller::{Part, Parts};
 pub(crate) use helper::{Helper, Home, is_name as is_helper_name, of as helpers_of};
+pub(crate) use machine::is_quantity;
 pub(crate) use pauses::of as pauses_of;
 pub(crate) use words::{drops_what_was_kept, speaks_of_again, word_before};
 

@@ -124,6 +124,8 @@ const TEST_ENDS: &[&str] = &[
     "Spec.kt",
     "Specs.cs",
 ];
+/// What stands before the ending of a file that shows a part with made-up data.
+const SHOWS: &[&str] = &[".stories."];
 const TEST_NAMES: &[&str] = &["tests.rs", "test.rs", "tests.py", "test.py", "test.js", "test.ts"];
 
 /// Ends of file names that a program writes.
@@ -178,6 +180,9 @@ pub fn of(path: &str, text: &str) -> Scope {
     let steps = folders == "features/steps" || folders.ends_with("/features/steps");
     if by_name || steps {
         return Scope::Test;
+    }
+    if SHOWS.iter().any(|part| file.contains(part)) {
+        return Scope::Example;
     }
     if let Some(scope) = folders.split('/').find_map(by_its_words) {
         return scope;

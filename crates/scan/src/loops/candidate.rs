@@ -22,7 +22,7 @@ pub(super) use answers::{changed_by, told_through};
 use operation::{derived, may_be_operation, operations};
 use repeat::repeats;
 use same::continues;
-pub(super) use same::{advances, pages, root};
+pub(super) use same::{advances, pages, root, turns};
 
 /// The form of a repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! From a verdict to a policy.
 
 use super::candidate::{Candidate, Shape};
+use super::decided;
 use super::file::File;
 use super::judge::Verdict;
 use super::limits;
@@ -8,7 +9,7 @@ use super::schedule;
 use super::words;
 use super::{Finding, Sites};
 use crate::policy::{Attempts, By, Call, DelayKind, Policy, Scope, Setting};
-use crate::tree::{Id, Kind, LoopForm, Op};
+use crate::tree::{Id, Kind};
 
 /// The policy that a verdict describes.
 pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verdict) -> Finding {
@@ -35,9 +36,8 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
         notes.push("a strategy decides how often, and how long after".to_owned());
     }
     if attempts == Attempts::Infinite
-        && let Some(limit) = counted_by_itself(file, candidate)
+        && let Some(expression) = decided::elsewhere(file, candidate, &verdict.ops)
     {
-        let expression = file.brief(limit, 60);
         attempts = Attempts::Dynamic { expression, low: Some(1), high: None, usual: None };
     }
     let place = place(file, candidate, verdict);
@@ -125,32 +125,6 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
     };
     let sites = Sites { place, operation, failure, waits: schedule.waits };
     Finding { policy, sites }
-}
-
-/// What the head of a loop compares with a number, if that belongs to an object which a call in the
-/// loop may change: `for backoff.Steps > 0 { …; sleep(backoff.Step()) }`.
-fn counted_by_itself(file: &File<'_, '_>, candidate: &Candidate) -> Option<Id> {
-    let tree = file.tree;
-    let Kind::Loop { form, body, .. } = tree.kind(candidate.subject?) else { return None };
-    let test = match form {
-        LoopForm::While(test) | LoopForm::Counted { test: Some(test), .. } => *test,
-        _ => return None,
-    };
-    let Kind::Binary { op: Op::Greater | Op::AtLeast, left, right } = tree.kind(test) else {
-        return None;
-    };
-    let (Kind::Field { of, .. }, Kind::Number(_)) = (tree.kind(*left), tree.kind(*right)) else {
-        return None;
-    };
-    let Kind::Name(owner) = tree.kind(*of) else { return None };
-    let changes = |at: Id| match tree.kind(at) {
-        Kind::Call { callee, .. } => match tree.kind(*callee) {
-            Kind::Field { of, .. } => matches!(tree.kind(*of), Kind::Name(name) if name == owner),
-            _ => false,
-        },
-        _ => false,
-    };
-    tree.walk_here(*body).any(changes).then_some(*left)
 }
 
 /// Whether a breaker is asked in it.

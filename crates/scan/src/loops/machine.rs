@@ -29,7 +29,7 @@ mod told;
 mod usual;
 mod written;
 
-pub(super) use usual::is_quantity;
+pub(crate) use usual::is_quantity;
 
 use std::rc::Rc;
 

@@ -50,6 +50,12 @@ impl<'t, 's> Values<'t, 's> {
             if let Some(all) = self.bindings.names.get(name) {
                 let here: Vec<&Binding> = all.iter().filter(|b| b.scope == at).collect();
                 if !here.is_empty() {
+                    // `if limit < 0 { limit = 0 }`: otherwise it is what the caller gave.
+                    let given = matches!(self.tree.kind(at), Kind::Function { params, .. }
+                        if params.iter().any(|param| param.name == name));
+                    if given && here.iter().any(|one| !self.holds(one.at, id)) {
+                        return None;
+                    }
                     return self.binding(id, at, &here, env);
                 }
             }

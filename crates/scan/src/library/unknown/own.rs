@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{is_own, is_own_crate, number, says, unknown_policy};
 use crate::helpers::{Helpers, Meant};
 use crate::library::{Context, call};
-use crate::loops::{Helper, Part, Parts, is_helper_name};
+use crate::loops::{Helper, Part, Parts, is_helper_name, is_quantity};
 use crate::policy::{Attempts, By, Loop, Policy};
 use crate::tree::{Arg, Id, Kind, Tree};
 use crate::value::Data;
@@ -120,7 +120,10 @@ fn is_own_number(tree: &Tree<'_>, context: &Context<'_, '_, '_>, id: Id) -> bool
             let text = tree.source(made).to_ascii_lowercase();
             WAITS.iter().any(|word| text.contains(word))
         }
-        Kind::Record { entries, .. } => !entries.is_empty(),
+        Kind::Record { entries, .. } => entries.iter().any(|entry| {
+            entry.key.as_deref().is_some_and(is_quantity)
+                || is_own_number(tree, context, entry.value)
+        }),
         Kind::Unary { of, .. } => is_own_number(tree, context, *of),
         _ => {
             let value = context.values.of(id);

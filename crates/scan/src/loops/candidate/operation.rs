@@ -288,8 +288,8 @@ fn chosen(
         if seen > 400 {
             break;
         }
-        let may =
-            may_be_operation(file, call, *callee, *new) || (lenient && may_be_work(file, *callee));
+        let may = may_be_operation(file, call, *callee, *new)
+            || (lenient && may_be_work(file, call, *callee));
         if !may || !observable(file, call, within, &tests) {
             continue;
         }
@@ -371,13 +371,27 @@ fn takes_attempt(file: &File<'_, '_>, call: Id, at: usize) -> bool {
 
 /// Whether a call may be the operation where nothing else is: it asks for what others hold, or is
 /// a method of this object that is called as if it only made something: `self._extract(url)`.
-fn may_be_work(file: &File<'_, '_>, callee: Id) -> bool {
+fn may_be_work(file: &File<'_, '_>, call: Id, callee: Id) -> bool {
     let last = file.tree.last_name(callee).unwrap_or_default();
     let own = match file.tree.kind(callee) {
         Kind::Field { of, .. } => matches!(file.tree.last_name(*of), Some("this" | "self")),
         _ => false,
     };
-    words::is_far(last) || own && words::only_makes(last)
+    words::is_far(last) || own && words::only_makes(last) || may_fail_to_make(file, call, last)
+}
+
+/// Whether a constructor of Go gives an error beside what it makes: `cache, err = cache.New(…)`.
+fn may_fail_to_make(file: &File<'_, '_>, call: Id, last: &str) -> bool {
+    let makes = words::words(last).first().is_some_and(|word| &**word == "new");
+    if file.language != Language::Go || !makes {
+        return false;
+    }
+    let target = file.tree.parent(call).map(|up| file.tree.kind(up));
+    let (Some(Kind::Let { target, .. }) | Some(Kind::Assign { target, .. })) = target else {
+        return false;
+    };
+    let Kind::List(names) = file.tree.kind(*target) else { return false };
+    names.last().and_then(|name| file.tree.last_name(*name)).is_some_and(|name| name == "err")
 }
 
 /// Whether what is called is a parameter of a function around it.

@@ -391,6 +391,9 @@ fn redirected(file: &File<'_, '_>, value: Id) -> bool {
     })
 }
 
+/// Words of what an answer says there is more of.
+const PAGES: &[&str] = &["more", "next", "cursor", "continuation", "marker", "page"];
+
 /// Whether a loop goes on as long as the last answer says that there is more: paging.
 pub(in crate::loops) fn pages(file: &File<'_, '_>, place: Id, group: &[Id]) -> bool {
     let tree = file.tree;
@@ -399,7 +402,6 @@ pub(in crate::loops) fn pages(file: &File<'_, '_>, place: Id, group: &[Id]) -> b
     else {
         return false;
     };
-    let more = &["more", "next", "cursor", "continuation", "marker", "page"];
     tree.walk_here(*test).any(|at| match tree.kind(at) {
         Kind::Name(name) => file.assigned(name).iter().any(|place| {
             let value = match tree.kind(*place) {
@@ -408,11 +410,30 @@ pub(in crate::loops) fn pages(file: &File<'_, '_>, place: Id, group: &[Id]) -> b
             };
             file.within(*place, *body)
                 && tree.walk_here(value).any(|at| {
-                    matches!(tree.kind(at), Kind::Field { name, .. } if words::any(name, more))
+                    matches!(tree.kind(at), Kind::Field { name, .. } if words::any(name, PAGES))
                         && !is_method_of(file, at, group)
                 })
         }),
         _ => false,
+    })
+}
+
+/// Whether each round asks for what the last answer said comes next, closures included:
+/// `list(token)`, and then `token = answer.next_token`.
+pub(in crate::loops) fn turns(file: &File<'_, '_>, place: Id, group: &[Id]) -> bool {
+    let tree = file.tree;
+    let next = |name: &str| {
+        file.assigned(name).iter().any(|at| match tree.kind(*at) {
+            Kind::Assign { op: None, value, .. } => {
+                file.within(*at, place)
+                    && matches!(tree.kind(*value), Kind::Field { name, .. }
+                        if words::any(name, PAGES))
+            }
+            _ => false,
+        })
+    };
+    group.iter().any(|call| {
+        tree.walk(*call).any(|at| matches!(tree.kind(at), Kind::Name(name) if next(name)))
     })
 }
 

@@ -40,6 +40,10 @@ pub(super) struct Context {
     pub(super) joins: bool,
     /// The line above says that it waits for something: "poll until it is there".
     pub(super) polls: bool,
+    /// It takes the next piece of work, within a time: `timeout(limit, stream.next())`.
+    pub(super) consumes: bool,
+    /// Each round begins when a clock ticks.
+    pub(super) ticks: bool,
     /// A person is asked in each round, so that each is done with other words.
     prompts: bool,
 }
@@ -106,6 +110,8 @@ impl Context {
         let outside = awaited || caught || checked || words::leaves_the_process(&path);
         let around = lines_around(tree, candidate.place, group);
         let said = words::speaks_of_again(around)
+            && (candidate.shape != Shape::Repeat
+                || words::speaks_of_again(&without_what_is_not(around)))
             || candidate.shape == Shape::Repeat && words::drops_what_was_kept(around);
         let prompts = candidate.subject.is_some_and(|place| {
             tree.walk_here(place).any(|at| match tree.kind(at) {
@@ -121,6 +127,8 @@ impl Context {
             pauses: candidate.shape == Shape::Repeat && pauses(file, group),
             asks: words::asks_a_person(tree.source(callee)),
             joins: joins(file, callee),
+            consumes: consumes(tree, call, &last),
+            ticks: candidate.subject.is_some() && ticks(tree, candidate.place),
             gets: matches!(tree.kind(call), Kind::Call { args, .. } if args.is_empty())
                 && words::words(&last).first().is_some_and(|word| &**word == "get"),
             between: match candidate.shape {
@@ -174,6 +182,43 @@ impl Context {
     pub(super) fn named(&self) -> bool {
         words::about_retry(&self.text) || words::about_retry(&self.function)
     }
+}
+
+/// A text without the lines that say of something that it is not so: `isRetry: false,`.
+fn without_what_is_not(text: &str) -> String {
+    let says_no = |line: &&str| {
+        let line = line.trim().trim_end_matches(',');
+        line.split_once([':', '=']).is_some_and(|(key, value)| {
+            let value = value.trim();
+            !key.trim().contains(' ') && value.eq_ignore_ascii_case("false")
+        })
+    };
+    text.lines().filter(|line| !says_no(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a call gives so much time to one that takes the next piece of work.
+fn consumes(tree: &Tree<'_>, call: Id, last: &str) -> bool {
+    let limits = words::words(last).first().is_some_and(|word| &**word == "timeout");
+    let Kind::Call { args, .. } = tree.kind(call) else { return false };
+    limits
+        && args.iter().any(|arg| match tree.kind(arg.value) {
+            Kind::Call { callee, .. } => tree.last_name(*callee).is_some_and(words::is_consuming),
+            _ => false,
+        })
+}
+
+/// Whether a loop waits for the next tick in each round: `interval.tick().await`.
+fn ticks(tree: &Tree<'_>, place: Id) -> bool {
+    let Kind::Loop { body, .. } = tree.kind(place) else { return false };
+    let Kind::Block(all) = tree.kind(*body) else { return false };
+    all.iter().any(|one| {
+        let of = match tree.kind(*one) {
+            Kind::Await(of) => *of,
+            _ => *one,
+        };
+        matches!(tree.kind(of), Kind::Call { callee, .. }
+            if tree.last_name(*callee) == Some("tick"))
+    })
 }
 
 /// Whether the comment above a loop says that it polls.

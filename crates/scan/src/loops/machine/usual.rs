@@ -10,7 +10,7 @@ use crate::tree::{Id, Kind, Op};
 const MOST_CALLERS: usize = 16;
 
 /// Whether a name counts attempts or says how long to wait.
-pub(in crate::loops) fn is_quantity(name: &str) -> bool {
+pub(crate) fn is_quantity(name: &str) -> bool {
     words::about_retry(name)
         || name.len() > 1 && words::any(name, words::COUNTERS)
         || words::any(name, words::WAITS)

@@ -57,6 +57,10 @@ fn judge(
     })?;
     let path = file.squeezed(field);
     let (limit, op) = limit(file, test, &path)?;
+    // `a.retries > b.retries`: which of two was tried more often.
+    if tree.walk_here(limit).any(|id| tree.last_name(id) == tree.last_name(field)) {
+        return None;
+    }
     let function = tree.function_of(at)?;
     if !words::has(tree.source(function), FAILED) {
         return None;

@@ -1,0 +1,86 @@
+//! Loops without an end of their own that something else ends: an object which counts by itself, or
+//! one that is asked whether there may be another attempt.
+
+use super::candidate::Candidate;
+use super::file::File;
+use super::words;
+use crate::tree::{Id, Kind, LoopForm, Op};
+
+/// So much of what decides is shown.
+const SHOWN: usize = 60;
+/// What gives something that is made of a count, and decides nothing.
+const GIVES: &[&str] =
+    &["get", "next", "compute", "calculate", "calc", "make", "create", "new", "log"];
+/// What decides, by the words of whom a count is told.
+const DECIDES: &[&str] = &["policy", "strategy", "limiter", "budget", "limit", "limits"];
+
+/// What decides how often a loop goes round, as text.
+pub(super) fn elsewhere(file: &File<'_, '_>, candidate: &Candidate, ops: &[Id]) -> Option<String> {
+    if let Some(limit) = counted_by_itself(file, candidate) {
+        return Some(file.brief(limit, SHOWN));
+    }
+    let asked = asked(file, candidate.place, ops)?;
+    Some(format!("decided by {}", file.brief(asked, SHOWN)))
+}
+
+/// What the head of a loop compares with a number, if that belongs to an object which a call in the
+/// loop may change: `for backoff.Steps > 0 { …; sleep(backoff.Step()) }`.
+fn counted_by_itself(file: &File<'_, '_>, candidate: &Candidate) -> Option<Id> {
+    let tree = file.tree;
+    let Kind::Loop { form, body, .. } = tree.kind(candidate.subject?) else { return None };
+    let test = match form {
+        LoopForm::While(test) | LoopForm::Counted { test: Some(test), .. } => *test,
+        _ => return None,
+    };
+    let Kind::Binary { op: Op::Greater | Op::AtLeast, left, right } = tree.kind(test) else {
+        return None;
+    };
+    let (Kind::Field { of, .. }, Kind::Number(_)) = (tree.kind(*left), tree.kind(*right)) else {
+        return None;
+    };
+    let Kind::Name(owner) = tree.kind(*of) else { return None };
+    let changes = |at: Id| match tree.kind(at) {
+        Kind::Call { callee, .. } => match tree.kind(*callee) {
+            Kind::Field { of, .. } => matches!(tree.kind(*of), Kind::Name(name) if name == owner),
+            _ => false,
+        },
+        _ => false,
+    };
+    tree.walk_here(*body).any(changes).then_some(*left)
+}
+
+/// Whether a name asks for another attempt, and not only what the error was.
+fn asks_for_one_more(name: &str) -> bool {
+    words::asks_for_another(name) && words::any(name, &["retry", "again", "continue", "cont"])
+}
+
+/// The call that is asked for another attempt, and knows how many there were: it is told their count
+/// (`policy.check(error, attempt)`), or belongs to what keeps it (`state.should_retry(error)`).
+fn asked(file: &File<'_, '_>, place: Id, ops: &[Id]) -> Option<Id> {
+    let tree = file.tree;
+    let counted = |name: &str| {
+        (words::about_retry(name) || words::any(name, words::COUNTERS))
+            && file.assigned(name).iter().any(|at| {
+                file.within(*at, place)
+                    && match tree.kind(*at) {
+                        Kind::Step { by: 1, .. } => true,
+                        Kind::Assign { op, .. } => *op == Some(Op::Add),
+                        _ => false,
+                    }
+            })
+    };
+    tree.walk_here(place).find_map(|id| {
+        let Kind::Call { callee, args, .. } = tree.kind(id) else { return None };
+        let Kind::Field { of, name } = tree.kind(*callee) else { return None };
+        if ops.contains(&id) || words::any(name, words::WAITS) {
+            return None;
+        }
+        let owner = tree.last_name(*of)?;
+        let keeps = words::about_retry(owner) || words::any(owner, DECIDES);
+        let told = args
+            .iter()
+            .any(|arg| matches!(tree.kind(arg.value), Kind::Name(name) if counted(name)));
+        let decides = told && !words::any(name, GIVES) || asks_for_one_more(name);
+        (keeps && decides).then_some(*callee)
+    })
+}
