@@ -5,6 +5,7 @@ mod answers;
 mod batch;
 mod in_vain;
 mod later;
+mod makes;
 mod once;
 mod operation;
 mod repeat;

@@ -3,6 +3,7 @@
 
 mod closes;
 mod outside;
+mod parses;
 mod promises;
 mod retry;
 mod split;
@@ -123,12 +124,6 @@ pub(super) const FAR: &[&str] = &[
     "from", "count", "record", "release", "event", "items", "copy", "stream",
 ];
 
-/// Whether a receiver takes a text apart. What is given an address may ask for it first.
-fn parses(receiver: &str, last: &str) -> bool {
-    matches!(receiver, "parser" | "lexer" | "tokenizer" | "tokeniser")
-        && !any(last, &["url", "uri", "fetch", "load"])
-}
-
 /// Whether a call can be no operation. `path` is its name with what it belongs to.
 pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
     let lower = last.to_ascii_lowercase();
@@ -137,7 +132,8 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
     if path.len() > 1 {
         let receiver = path[path.len() - 2].trim_start_matches(['_', '@', '$']);
         let words = words(receiver);
-        if words.last().is_some_and(|word| LOGGERS.contains(&&**word) || parses(word, last)) {
+        if words.last().is_some_and(|word| LOGGERS.contains(&&**word) || parses::parses(word, last))
+        {
             return true;
         }
         // Methods of these names are other things than the functions.

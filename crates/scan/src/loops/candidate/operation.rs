@@ -5,7 +5,7 @@ use foldhash::{HashSet, HashSetExt as _};
 use super::answers::{changed_by, chosen_by, mentions, same_answer, told_through};
 use super::same::root;
 use super::tested::tested;
-use super::{MOST_GROUPS, batch};
+use super::{MOST_GROUPS, batch, makes};
 use crate::language::Language;
 use crate::loops::callbacks;
 use crate::loops::file::File;
@@ -377,21 +377,7 @@ fn may_be_work(file: &File<'_, '_>, call: Id, callee: Id) -> bool {
         Kind::Field { of, .. } => matches!(file.tree.last_name(*of), Some("this" | "self")),
         _ => false,
     };
-    words::is_far(last) || own && words::only_makes(last) || may_fail_to_make(file, call, last)
-}
-
-/// Whether a constructor of Go gives an error beside what it makes: `cache, err = cache.New(…)`.
-fn may_fail_to_make(file: &File<'_, '_>, call: Id, last: &str) -> bool {
-    let makes = words::words(last).first().is_some_and(|word| &**word == "new");
-    if file.language != Language::Go || !makes {
-        return false;
-    }
-    let target = file.tree.parent(call).map(|up| file.tree.kind(up));
-    let (Some(Kind::Let { target, .. }) | Some(Kind::Assign { target, .. })) = target else {
-        return false;
-    };
-    let Kind::List(names) = file.tree.kind(*target) else { return false };
-    names.last().and_then(|name| file.tree.last_name(*name)).is_some_and(|name| name == "err")
+    words::is_far(last) || own && words::only_makes(last) || makes::may_fail(file, call, last)
 }
 
 /// Whether what is called is a parameter of a function around it.
