@@ -270,6 +270,8 @@ mod tests {
             ("test-runner/a.ts", Scope::Production),
             ("BackendTester/A.cs", Scope::Production),
             ("src/latest.py", Scope::Production),
+            ("src/rule.stories.ts", Scope::Example),
+            ("src/stories.ts", Scope::Production),
             ("src/contest/a.py", Scope::Production),
         ];
         for (path, scope) in cases {

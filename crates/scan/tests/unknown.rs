@@ -183,6 +183,8 @@ fn a_helper_that_is_given_numbers_is_used_there() {
     assert_eq!(all("4 * time.Second"), 1);
     assert_eq!(all("func(err error) error { return tell(err) }"), 0, "it says of no wait");
     assert_eq!(all("next"), 0, "somebody else says it");
+    assert_eq!(all("kit.Policy{Attempts: max}"), 1);
+    assert_eq!(all("kit.Key{Name: name, Space: space}"), 0, "it says what, and not how often");
     let alone = found(&[("a.go", &used("4"))]);
     assert_eq!(alone, [], "what nobody declares has to be given what to do where it is called");
     let test = used("4").replace("kit.Retry", "testutil.Retry");

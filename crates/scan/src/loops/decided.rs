@@ -58,16 +58,12 @@ fn asks_for_one_more(name: &str) -> bool {
 /// (`policy.check(error, attempt)`), or belongs to what keeps it (`state.should_retry(error)`).
 fn asked(file: &File<'_, '_>, place: Id, ops: &[Id]) -> Option<Id> {
     let tree = file.tree;
-    let counted = |name: &str| {
-        (words::about_retry(name) || words::any(name, words::COUNTERS))
-            && file.assigned(name).iter().any(|at| {
-                file.within(*at, place)
-                    && match tree.kind(*at) {
-                        Kind::Step { by: 1, .. } => true,
-                        Kind::Assign { op, .. } => *op == Some(Op::Add),
-                        _ => false,
-                    }
-            })
+    let counts = |id: Id| match tree.kind(id) {
+        Kind::Name(name) => {
+            (words::about_retry(name) || words::any(name, words::COUNTERS))
+                && file.is_counted_up(place, id)
+        }
+        _ => false,
     };
     tree.walk_here(place).find_map(|id| {
         let Kind::Call { callee, args, .. } = tree.kind(id) else { return None };
@@ -77,10 +73,11 @@ fn asked(file: &File<'_, '_>, place: Id, ops: &[Id]) -> Option<Id> {
         }
         let owner = tree.last_name(*of)?;
         let keeps = words::about_retry(owner) || words::any(owner, DECIDES);
-        let told = args
-            .iter()
-            .any(|arg| matches!(tree.kind(arg.value), Kind::Name(name) if counted(name)));
-        let decides = told && !words::any(name, GIVES) || asks_for_one_more(name);
+        let told = args.iter().any(|arg| counts(arg.value));
+        // What is only told of it for a log or a metric decides nothing.
+        let listens = words::any(name, GIVES)
+            || tree.path(*callee).is_some_and(|path| words::is_pure(&path, name));
+        let decides = told && !listens || asks_for_one_more(name);
         (keeps && decides).then_some(*callee)
     })
 }

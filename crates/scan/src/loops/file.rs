@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use super::called::Called;
 use super::caller::Caller;
 use crate::language::Language;
-use crate::tree::{Arg, Id, Kind, Tree};
+use crate::tree::{Arg, Id, Kind, Op, Tree};
 use crate::value::{Data, Trust, Values};
 
 /// What a name of another file is worth.
@@ -162,6 +162,16 @@ impl<'t, 's> File<'t, 's> {
     /// Where a name or a field of this name is given a value.
     pub(super) fn assigned(&self, name: &str) -> &[Id] {
         self.assigned.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a variable or a field is counted up in a place: `n++`, `self.n += 1`.
+    pub(super) fn is_counted_up(&self, place: Id, id: Id) -> bool {
+        let key = self.key(id);
+        self.tree.walk_here(place).any(|at| match self.tree.kind(at) {
+            Kind::Step { of, by: 1, .. } => self.key(*of) == key,
+            Kind::Assign { op: Some(Op::Add), target, .. } => self.key(*target) == key,
+            _ => false,
+        })
     }
 
     /// The calls of something of this name.

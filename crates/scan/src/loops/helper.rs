@@ -20,7 +20,7 @@ use crate::value::{Data, Imports, Project, Values};
 /// Words in the name of a helper, besides those that speak of retries.
 const NAMES: &[&str] = &["again", "repeat", "repeated", "repeatedly", "backoff"];
 /// Words in the name of a parameter that holds several numbers.
-const HOLDERS: &[&str] = &["opts", "options", "config", "policy", "settings", "args"];
+pub(super) const HOLDERS: &[&str] = &["opts", "options", "config", "policy", "settings", "args"];
 /// Words in the name of a parameter that counts what was tried already.
 const COUNTED: &[&str] = &["attempt", "current", "start", "tried"];
 /// Methods of what is handed over that do it: `operation.call()`.

@@ -27,10 +27,6 @@ use slower::slower;
 
 /// Steps of one run.
 const STEPS: u32 = 50_000;
-/// And of one that came to no more than [`FEW`] calls in these.
-const LONG_STEPS: u32 = 8 * STEPS;
-/// More calls than this without an end have none.
-const FEW: u32 = 20;
 /// And of one in which the operation goes well: whether it is called again is all that is asked.
 const CALLS_OF_SUCCESS: u32 = 3;
 /// Decisions that are turned around one at a time.
@@ -187,16 +183,16 @@ fn judge_group(
     // The next page, unless a failure is handled in between, or the server said when to ask again.
     let handled = trace.seen & seen::CAUGHT != 0 || goes_on::is_told(&trace);
     let unnoticed = trace.seen & !(seen::FALSY | seen::DOMAIN) == 0;
-    let pages =
+    let goes_on =
         || pages(file, candidate.place, group) || unnoticed && turns(file, candidate.place, group);
-    if !handled && !resets && pages() {
+    if !handled && !resets && goes_on() {
         return None;
     }
     let Success { leaves, domain, related, waits } = succeeding(file, candidate, &plan, budget);
     // What was caught failed, whatever is made of the answer afterwards.
     let domain = domain && !(candidate.shape == Shape::Repeat && trace.seen & seen::CAUGHT != 0);
     let endless = matches!(trace.cut, Some(Cut::Endless | Cut::Depth))
-        || (trace.cut == Some(Cut::Steps) && trace.calls > FEW);
+        || (trace.cut == Some(Cut::Steps) && trace.calls > 20);
     let (attempts, depends) = count(file, &plan, &trace, endless, budget);
     if leaves && !related && !context.may_be_unrelated(&trace) {
         return None;
@@ -265,12 +261,7 @@ fn failing(
     plan: &mut Plan,
     budget: &mut Budget,
 ) -> Option<Trace> {
-    let mut trace = run(file, plan, budget);
-    if trace.cut == Some(Cut::Steps) && (2..=FEW).contains(&trace.calls) {
-        // Its rounds are long: how many there are shows only further on.
-        plan.steps = LONG_STEPS;
-        trace = run(file, plan, budget);
-    }
+    let trace = run(file, plan, budget);
     if repeated(candidate, &trace) {
         return Some(trace);
     }

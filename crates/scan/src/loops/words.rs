@@ -2,8 +2,8 @@
 //! cannot be an operation, which wait, and what a field of an answer means.
 
 mod closes;
+mod inside;
 mod outside;
-mod parses;
 mod promises;
 mod retry;
 mod split;
@@ -132,7 +132,7 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
     if path.len() > 1 {
         let receiver = path[path.len() - 2].trim_start_matches(['_', '@', '$']);
         let words = words(receiver);
-        if words.last().is_some_and(|word| LOGGERS.contains(&&**word) || parses::parses(word, last))
+        if words.last().is_some_and(|word| LOGGERS.contains(&&**word) || inside::parses(word, last))
         {
             return true;
         }
@@ -186,8 +186,8 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
         return false;
     }
     PURE.contains(lower.as_str())
+        || inside::writes_a_log(last)
         || (lower.starts_with("log") && words(last).first().is_some_and(|word| &**word == "log"))
-        || matches!(&words(last)[..], [verb, log] if &**log == "log" && matches!(&**verb, "write" | "append" | "print"))
         || words(last).last().is_some_and(|word| {
             ["error", "exception", "logger", "err"].contains(&&**word)
                 && last.starts_with(char::is_uppercase)

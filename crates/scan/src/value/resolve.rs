@@ -6,7 +6,7 @@ use super::members::is_quantity;
 use super::pauses::Pauses;
 use super::units::Unit;
 use super::{Data, Place, Trust, Value};
-use crate::tree::{Arg, Id, Kind};
+use crate::tree::{Arg, Id, Kind, Op};
 
 /// Names that mean "no limit", by their last part and what stands before it (any, if empty).
 const ENDLESS: &[(&str, &str)] = &[
@@ -50,11 +50,20 @@ impl<'t, 's> Values<'t, 's> {
             if let Some(all) = self.bindings.names.get(name) {
                 let here: Vec<&Binding> = all.iter().filter(|b| b.scope == at).collect();
                 if !here.is_empty() {
-                    // `if limit < 0 { limit = 0 }`: otherwise it is what the caller gave.
-                    let given = matches!(self.tree.kind(at), Kind::Function { params, .. }
-                        if params.iter().any(|param| param.name == name));
-                    if given && here.iter().any(|one| !self.holds(one.at, id)) {
-                        return None;
+                    // Where it may not have been set, it is what the caller gave.
+                    let given = match self.tree.kind(at) {
+                        Kind::Function { params, .. } => params.iter().find(|p| p.name == name),
+                        _ => None,
+                    };
+                    if let Some(param) = given
+                        && here.iter().any(|one| !self.holds(one.at, id))
+                    {
+                        let usual = || {
+                            let usual = self.value(param.default?, env).at_most(Trust::Usual);
+                            matches!(usual.data, Data::Number(_) | Data::Duration(_))
+                                .then_some(usual)
+                        };
+                        return self.if_nothing_was_given(name, &here, env).or_else(usual);
                     }
                     return self.binding(id, at, &here, env);
                 }
@@ -71,6 +80,32 @@ impl<'t, 's> Values<'t, 's> {
             at = scope(self.tree, at);
         }
         self.imported(id, name, &[])
+    }
+
+    /// What a parameter is set to where nobody gave it: `if retries is None: retries = 3`,
+    /// `if n <= 0 { n = 3 }`. What only keeps it in bounds says nothing: `if n < 0 { n = 0 }`.
+    fn if_nothing_was_given(
+        &self,
+        name: &str,
+        all: &[&Binding],
+        env: Environment<'_>,
+    ) -> Option<Value> {
+        let [only] = all else { return None };
+        let named = |id: Id| matches!(self.tree.kind(id), Kind::Name(one) if *one == name);
+        let asks = |test: Id| match self.tree.kind(test) {
+            Kind::Unary { op: Op::Not, of } => named(*of),
+            Kind::Binary { op: Op::Equal | Op::Less | Op::AtMost, left, .. } => named(*left),
+            _ => false,
+        };
+        let question = self.tree.ancestors(only.at).find_map(|up| match self.tree.kind(up) {
+            Kind::If { test, .. } => Some(*test),
+            _ => None,
+        });
+        if only.changes || !question.is_some_and(asks) {
+            return None;
+        }
+        let value = self.follow(only, env)?;
+        (value.number() != Some(0.0)).then(|| value.at_most(Trust::Usual))
     }
 
     /// Which of several assignments of one scope holds at a place.

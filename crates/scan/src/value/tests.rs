@@ -285,3 +285,23 @@ fn other_languages() {
         }
     }
 }
+
+/// A parameter that is only set on a condition is what the caller gave otherwise.
+#[test]
+fn parameters_that_may_be_set() {
+    check(
+        Language::Python,
+        &[
+            ("def f(n=None):\n    if n is None:\n        n = 3\n    probe(n)", "3 usual"),
+            ("def f(n=5):\n    if n > 10:\n        n = 10\n    probe(n)", "5 usual"),
+            ("def f(n):\n    n = 2\n    probe(n)", "2"),
+        ],
+    );
+    check(
+        Language::Go,
+        &[
+            ("package p\nfunc f(n int) {\n\tif n <= 0 {\n\t\tn = 4\n\t}\n\tprobe(n)\n}", "4 usual"),
+            ("package p\nfunc f(n int) {\n\tif n < 0 {\n\t\tn = 0\n\t}\n\tprobe(n)\n}", "? n"),
+        ],
+    );
+}

@@ -24,4 +24,22 @@ class Listener {
             mails.SendRetry(mail, note.Error == null);
         }
     }
+
+    // expect a-limit-of-the-same-name: retry attempts=dynamic delay=dynamic
+    async Task Below(Note note, Options options) {
+        var result = await handler.Handle(note);
+        if (!result.Failed) { return; }
+        if (note.RetryCount < options.RetryCount) {
+            await service.PublishToRetry(channel, note);
+        }
+    }
+
+    // Which of two was tried more often.
+    void Newest(List<Note> notes) {
+        foreach (var note in notes) {
+            if (note.Failed && note.RetryCount > newest.RetryCount) {
+                queue.Put(note);
+            }
+        }
+    }
 }

@@ -14,7 +14,7 @@ async fn told(mut retry_state: RetryState) -> Result<Payload, Error> {
 fn walks(err: &Error) -> Option<Retryable> {
     let mut current = Some(err);
     while let Some(source) = current {
-        if let Some(found) = source.downcast_ref::<HttpError>() {
+        if let Some(found) = source.downcast_ref::<Wrapped>().and_then(|err| err.inner()) {
             if is_retryable(found) {
                 return Some(Retryable::Transient);
             }
@@ -45,5 +45,16 @@ async fn pages(retry_params: &RetryParams) -> Result<Vec<Shard>> {
             return Ok(shards);
         }
         token = response.next_token;
+    }
+}
+
+// Messages, as they come: none of them is asked for.
+async fn reads(mut stream: Stream) -> Result<Start> {
+    loop {
+        match time::timeout(PERIOD, stream.next()).await {
+            Ok(Some(message)) => return Ok(read(message)?),
+            Ok(None) => return Err(closed()),
+            Err(_) => {}
+        }
     }
 }

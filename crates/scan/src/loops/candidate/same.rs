@@ -403,16 +403,8 @@ pub(in crate::loops) fn pages(file: &File<'_, '_>, place: Id, group: &[Id]) -> b
         return false;
     };
     tree.walk_here(*test).any(|at| match tree.kind(at) {
-        Kind::Name(name) => file.assigned(name).iter().any(|place| {
-            let value = match tree.kind(*place) {
-                Kind::Assign { op: None, value, .. } => *value,
-                _ => return false,
-            };
-            file.within(*place, *body)
-                && tree.walk_here(value).any(|at| {
-                    matches!(tree.kind(at), Kind::Field { name, .. } if words::any(name, PAGES))
-                        && !is_method_of(file, at, group)
-                })
+        Kind::Name(name) => is_given(file, name, *body, |value| {
+            tree.walk_here(value).any(|at| says_more(file, at) && !is_method_of(file, at, group))
         }),
         _ => false,
     })
@@ -422,19 +414,23 @@ pub(in crate::loops) fn pages(file: &File<'_, '_>, place: Id, group: &[Id]) -> b
 /// `list(token)`, and then `token = answer.next_token`.
 pub(in crate::loops) fn turns(file: &File<'_, '_>, place: Id, group: &[Id]) -> bool {
     let tree = file.tree;
-    let next = |name: &str| {
-        file.assigned(name).iter().any(|at| match tree.kind(*at) {
-            Kind::Assign { op: None, value, .. } => {
-                file.within(*at, place)
-                    && matches!(tree.kind(*value), Kind::Field { name, .. }
-                        if words::any(name, PAGES))
-            }
-            _ => false,
-        })
-    };
+    let next = |name: &str| is_given(file, name, place, |value| says_more(file, value));
     group.iter().any(|call| {
         tree.walk(*call).any(|at| matches!(tree.kind(at), Kind::Name(name) if next(name)))
     })
+}
+
+/// Whether a name is set anew in a place to such a value.
+fn is_given(file: &File<'_, '_>, name: &str, within: Id, such: impl Fn(Id) -> bool) -> bool {
+    file.assigned(name).iter().any(|at| match file.tree.kind(*at) {
+        Kind::Assign { op: None, value, .. } => file.within(*at, within) && such(*value),
+        _ => false,
+    })
+}
+
+/// Whether a field of an answer says that there is more.
+fn says_more(file: &File<'_, '_>, id: Id) -> bool {
+    matches!(file.tree.kind(id), Kind::Field { name, .. } if words::any(name, PAGES))
 }
 
 /// Whether a field is the method that one of these calls calls.

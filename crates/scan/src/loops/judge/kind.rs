@@ -50,10 +50,10 @@ pub(super) fn kind_of(
     if content::says_it_polls(context, trace) {
         return None;
     }
-    let polls = words::words(&context.last).first().is_some_and(|word| &**word == "poll");
+    let polled = words::words(&context.last).first().is_some_and(|word| &**word == "poll");
     if !leaves {
         // Success goes on: a stream that is opened again, or no retry at all.
-        if polls || context.ticks {
+        if polled || context.ticks {
             return None;
         }
         let stream = words::is_stream(&context.last) || words::is_stream(&context.function);
@@ -100,7 +100,7 @@ pub(super) fn kind_of(
         return None;
     }
     // Asked again and again, whether it went well or not.
-    if polls && (context.shape == Shape::Repeat || !context.named()) {
+    if polled && (context.shape == Shape::Repeat || !context.named()) {
         return None;
     }
     // Nothing came, and after a pause it is asked for once more.

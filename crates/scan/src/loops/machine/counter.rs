@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::loops::file::File;
 use crate::loops::words;
-use crate::tree::{Id, Kind, Op};
+use crate::tree::Id;
 
 /// Words of counters, beside those that speak of retries.
 const COUNTS: &[&str] = &["failures", "fails", "failed", "errors", "tries"];
@@ -17,12 +17,5 @@ pub(super) fn is_counted_up(file: &File<'_, '_>, plan: &Plan, id: Id, name: &str
     if !counts || words::any(name, LIMITS) {
         return false;
     }
-    let Some(place) = plan.subject else { return false };
-    let tree = file.tree;
-    let key = file.key(id);
-    tree.walk_here(place).any(|at| match tree.kind(at) {
-        Kind::Step { of, by: 1, .. } => file.key(*of) == key,
-        Kind::Assign { op: Some(Op::Add), target, .. } => file.key(*target) == key,
-        _ => false,
-    })
+    plan.subject.is_some_and(|place| file.is_counted_up(place, id))
 }

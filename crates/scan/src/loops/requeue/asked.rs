@@ -5,6 +5,7 @@ use super::back::{Back, puts};
 use super::counter::{Counter, MOST, counts_tries};
 use super::{FAILED, finding, limit, number, way_on};
 use crate::loops::file::File;
+use crate::loops::helper::HOLDERS;
 use crate::loops::words;
 use crate::loops::{Finding, Sites};
 use crate::policy::Attempts;
@@ -57,8 +58,7 @@ fn judge(
     })?;
     let path = file.squeezed(field);
     let (limit, op) = limit(file, test, &path)?;
-    // `a.retries > b.retries`: which of two was tried more often.
-    if tree.walk_here(limit).any(|id| tree.last_name(id) == tree.last_name(field)) {
+    if is_of_another_item(tree, limit, field) {
         return None;
     }
     let function = tree.function_of(at)?;
@@ -80,6 +80,19 @@ fn judge(
     let counter =
         Counter { at: field, function, name, path: path.clone(), kept: path, handed: false };
     Some(finding(file, &counter, at, attempts, &back))
+}
+
+/// Whether a limit is the same count of another item: `a.retries > b.retries` only asks which of two
+/// was tried more often. `config.retries` is a limit.
+fn is_of_another_item(tree: &Tree<'_>, limit: Id, field: Id) -> bool {
+    let name = tree.last_name(field);
+    tree.walk_here(limit).any(|id| match tree.kind(id) {
+        Kind::Field { of, .. } if tree.last_name(id) == name => match tree.kind(*of) {
+            Kind::Name(of) => !matches!(*of, "this" | "self" | "cls") && !words::any(of, HOLDERS),
+            _ => false,
+        },
+        _ => false,
+    })
 }
 
 /// How a comparison is written.
