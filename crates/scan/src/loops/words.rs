@@ -178,7 +178,7 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
                 );
         }
     }
-    if transforms(last) || closes::closes(last) || last.ends_with('?') {
+    if inside::transforms(last) || closes::closes(last) || last.ends_with('?') {
         return true;
     }
     let verb = ["push", "update", "insert", "store", "load", "find", "search", "resolve", "flush"];
@@ -192,63 +192,6 @@ pub(super) fn is_pure(path: &[&str], last: &str) -> bool {
             ["error", "exception", "logger", "err"].contains(&&**word)
                 && last.starts_with(char::is_uppercase)
         })
-}
-
-/// Names of calls that only make something of something: `convert_order`, `contracts_to_amount`.
-fn transforms(last: &str) -> bool {
-    let all = words(last);
-    let first = all.first().map_or("", |word| &**word);
-    let makes = [
-        "convert",
-        "parse",
-        "format",
-        "build",
-        "make",
-        "calculate",
-        "compute",
-        "calc",
-        "normalize",
-        "validate",
-        "to",
-        "encode",
-        "decode",
-        "escape",
-        "unescape",
-        "render",
-        "extract",
-        "transform",
-        "sort",
-        "merge",
-        "is",
-        "has",
-        "should",
-        "can",
-        "on",
-        "throw",
-        "handle",
-        "raise",
-        "add",
-        "append",
-        "debug",
-        "trace",
-        "assert",
-        "as",
-    ];
-    let acts = [
-        "send", "write", "post", "upload", "publish", "connect", "save", "push", "request",
-        "fetch", "call", "submit", "query", "start", "download", "execute", "delete", "receive",
-    ];
-    let acting = all.iter().any(|word| acts.contains(&&**word));
-    // `staged_upload_path`: what something is called, and not that it is done.
-    let last_word = all.last().map_or("", |word| &**word);
-    let called = all.len() > 1 && ["path", "url", "uri", "filename"].contains(&last_word);
-    called && !outside::may_act(first) && !acts.contains(&first)
-        || !acting
-            && (all.len() > 1 && makes.contains(&first)
-                || all.iter().skip(1).any(|word| &**word == "to")
-                || all
-                    .iter()
-                    .any(|word| matches!(&**word, "failed" | "failure" | "message" | "args")))
 }
 
 /// Calls that fetch the next piece of work, so that each is another operation.

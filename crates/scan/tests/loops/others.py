@@ -469,3 +469,14 @@ def by_offset(client, done):
         except OSError:
             done.append(offset)
         offset += 100
+
+
+# More of it is read until it can be taken apart.
+def request_of(reader):
+    data = bytes(reader.read())
+    while True:
+        try:
+            return parser_module.parse_request(data, limit=LIMIT)
+        except parser_module.IncompleteError:
+            reader.fill()
+            data = bytes(reader.read())
