@@ -34,6 +34,7 @@ use ways;
 #[cfg(test)]
 mod check;
 mod csharp;
+mod defaults;
 mod fields;
 mod go;
 mod java;

@@ -9,6 +9,7 @@
 //! name with its `!`, with arguments where they read as expressions; `panic!` and `bail!` are
 //! [`Kind::Throw`]. A labelled block is a loop of one round. Of a module only its block is kept.
 
+mod blocks;
 mod declare;
 mod flow;
 mod macros;

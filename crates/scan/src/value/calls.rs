@@ -143,6 +143,20 @@ const SAME: &[&str] = &[
 const DEFAULTS: &[&str] =
     &["unwrap_or", "unwrap_or_else", "orElse", "orElseGet", "getOrElse", "GetValueOrDefault"];
 
+/// Longer lists are no settings.
+const MOST_LISTED: usize = 64;
+
+/// Whether a call makes a list of its arguments: `Arrays.asList(1, 2)`, `List.of(1, 2)`.
+fn lists(last: &str, path: &[String]) -> bool {
+    match last {
+        "asList" | "listOf" | "longArrayOf" | "intArrayOf" | "arrayOf" | "doubleArrayOf" => true,
+        "of" => path.iter().rev().nth(1).is_some_and(|owner| {
+            matches!(owner.as_str(), "List" | "ImmutableList" | "LongStream" | "IntStream")
+        }),
+        _ => false,
+    }
+}
+
 impl Values<'_, '_> {
     pub(super) fn call(
         &self,
@@ -237,11 +251,24 @@ impl Values<'_, '_> {
         if let Some(value) = self.own_call(id, &path, args, env) {
             return Some(value);
         }
-        // `Field(3)`, `field(default=3)`: what an attribute is if nobody says otherwise.
+        // `Field(3)`, `field(default=3)`, `field(default_factory=lambda: [1, 2])`: what an attribute
+        // is if nobody says otherwise.
         if matches!(last, "Field" | "field" | "attrib" | "ib") {
-            let given = args.iter().find(|arg| arg.name == Some("default"));
+            let named = |name: &str| args.iter().find(|arg| arg.name == Some(name));
+            let given = named("default").or_else(|| named("default_factory"));
             let given = given.or_else(|| args.first().filter(|arg| arg.name.is_none()))?;
-            return Some(self.value(given.value, env).at_most(Trust::Usual));
+            return Some(self.body_or_value(given.value, env).at_most(Trust::Usual));
+        }
+        if let Some(default) = self.default_of_schema(last, &path, args, env) {
+            return Some(default);
+        }
+        if lists(last, &path) {
+            let all = args.iter().take(MOST_LISTED).map(|arg| self.value(arg.value, env)).collect();
+            return Some(self.exact(id, Data::List(all)));
+        }
+        // `config.getMaxRetries()`: what the getter of that name gives.
+        if let (Some(_), [], Some(value)) = (on, args, self.getter_elsewhere(last)) {
+            return Some(value);
         }
         if SAME.contains(&last) {
             let mut value = self.value(first.or(on)?, env);
@@ -254,6 +281,21 @@ impl Values<'_, '_> {
             return Some(value);
         }
         None
+    }
+
+    /// `z.coerce.number().default(3)`, `Joi.number().default(3)`: what a setting is if it is not
+    /// given.
+    fn default_of_schema(
+        &self,
+        last: &str,
+        path: &[String],
+        args: &[Arg<'_>],
+        env: Environment<'_>,
+    ) -> Option<Value> {
+        let [only] = args else { return None };
+        let typed = |part: &String| matches!(part.as_str(), "number" | "int" | "integer" | "num");
+        let schema = last == "default" && path.iter().any(typed);
+        schema.then(|| self.value(only.value, env).at_most(Trust::Usual))
     }
 
     /// The parts of what is called, followed to its import; a call in it is passed through.
@@ -398,7 +440,7 @@ impl Values<'_, '_> {
             let lower = part.to_ascii_lowercase();
             lower.contains("env")
                 || lower == "decouple"
-                || lower == "getproperty"
+                || lower.starts_with("get") && lower.ends_with("property")
                 || lower == "getinteger"
                 || lower == "getlong"
         };

@@ -13,6 +13,8 @@ const WORDS: &[&str] = &[
 ];
 /// So many functions of a file are looked at.
 const MOST: usize = 64;
+/// A longer list has no wait for each retry.
+const MOST_WAITS: usize = 32;
 
 /// Whether a field of this name counts attempts or says how long to wait.
 pub(super) fn is_quantity(name: &str) -> bool {
@@ -29,8 +31,19 @@ pub(super) fn collect(all: &mut Constants, tree: &Tree<'_>, values: &Values<'_, 
             Kind::Class { name, .. } => *name,
             _ => None,
         });
+        // `int getMaxRetries() { return property("a", 3).get(); }`.
+        if params.is_empty()
+            && is_quantity(name)
+            && name.to_ascii_lowercase().starts_with("get")
+            && let (Some(class), Some(value)) = (class, returned(tree, *body))
+        {
+            add(all, format!("{class}.{name}"), values.of(value));
+            continue;
+        }
         let makes = matches!(*name, "__init__" | "constructor" | "init") || class == Some(name);
-        let gives = name.to_ascii_lowercase().contains("default");
+        // As Go makes an object of its defaults: `NewClient`.
+        let news = class.is_none() && name.strip_prefix("New").is_some_and(begins_upper);
+        let gives = name.to_ascii_lowercase().contains("default") || news;
         if !makes && !gives {
             continue;
         }
@@ -50,6 +63,26 @@ pub(super) fn collect(all: &mut Constants, tree: &Tree<'_>, values: &Values<'_, 
             }
         }
     }
+}
+
+/// What a function gives of which that is all.
+fn returned(tree: &Tree<'_>, body: Id) -> Option<Id> {
+    let only = match tree.kind(body) {
+        Kind::Block(all) => match all[..] {
+            [only] => only,
+            _ => return None,
+        },
+        _ => body,
+    };
+    match tree.kind(only) {
+        Kind::Return(value) => *value,
+        _ => None,
+    }
+}
+
+/// Whether a name begins as one of Go that others may use.
+fn begins_upper(name: &str) -> bool {
+    name.is_empty() || name.starts_with(char::is_uppercase)
 }
 
 /// The entries of objects that are written in a function of defaults.
@@ -72,8 +105,30 @@ fn add(all: &mut Constants, key: String, value: Value) {
     }
 }
 
+/// Whether a value is a number or a duration, or a list of such: a wait for each retry.
 fn is_number(value: &Value) -> bool {
+    match &value.data {
+        Data::List(all) => !all.is_empty() && all.len() <= MOST_WAITS && all.iter().all(is_one),
+        _ => is_one(value),
+    }
+}
+
+fn is_one(value: &Value) -> bool {
     matches!(value.data, Data::Number(_) | Data::Duration(_)) && !value.random
+}
+
+/// A name of a field as its property, its parameter and itself have it in common: `_maxRetries`,
+/// `MaxRetries`.
+pub(super) fn common_name(name: &str) -> String {
+    let name = name.trim_start_matches('_');
+    let mut chars = name.chars();
+    match chars.next() {
+        // A constant stays as it is.
+        Some(first) if chars.clone().any(char::is_lowercase) => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => name.to_owned(),
+    }
 }
 
 /// What a file says of fields that count or wait, by their names.

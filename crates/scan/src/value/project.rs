@@ -178,7 +178,8 @@ impl Project {
             self.by_member.entry(name.clone()).or_default().push(path.clone());
         }
         for (field, value) in members::of(&constants) {
-            self.fields.entry(field.into()).or_default().push((path.clone(), value));
+            let field = members::common_name(field).into();
+            self.fields.entry(field).or_default().push((path.clone(), value));
         }
         for name in constants.pauses.keys() {
             self.by_pause.entry(name.clone()).or_default().push(path.clone());
@@ -255,7 +256,7 @@ impl Project {
     /// What a field of this name usually is: what all that declare it say, or those nearest to the
     /// file that asks.
     pub(super) fn field(&self, from: &str, name: &str) -> Option<Value> {
-        let all = self.fields.get(name)?;
+        let all = self.fields.get(members::common_name(name).as_str())?;
         let all: Vec<_> = all.iter().filter(|(path, _)| same_language(path, from)).collect();
         let agreed = |all: &[&(Arc<str>, Value)]| {
             let (path, value) = all.first()?;

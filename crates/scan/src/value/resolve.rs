@@ -201,9 +201,16 @@ impl<'t, 's> Values<'t, 's> {
                 return Some(value);
             }
         }
-        // `5.seconds`
-        if let (Kind::Number(_) | Kind::Call { .. } | Kind::Name(_), Some(unit)) =
-            (self.tree.kind(of), Unit::of_word(name))
+        // `5.seconds`, `(2 shl n).seconds`
+        let counted = matches!(
+            self.tree.kind(of),
+            Kind::Number(_)
+                | Kind::Call { .. }
+                | Kind::Name(_)
+                | Kind::Binary { .. }
+                | Kind::Other(_)
+        );
+        if let (true, Some(unit)) = (counted, Unit::of_word(name))
             && name.len() > 2
             && let Some(number) = self.value(of, env).number()
         {
@@ -277,7 +284,7 @@ impl<'t, 's> Values<'t, 's> {
     }
 
     /// What other files say of a field that counts attempts or says how long to wait.
-    fn field_elsewhere(&self, name: &str) -> Option<Value> {
+    pub(crate) fn field_elsewhere(&self, name: &str) -> Option<Value> {
         if !is_quantity(name) {
             return None;
         }
@@ -286,6 +293,13 @@ impl<'t, 's> Values<'t, 's> {
             return None;
         };
         project.field(path, name)
+    }
+
+    /// What other files say that a getter gives which counts attempts or says how long to wait.
+    pub(super) fn getter_elsewhere(&self, name: &str) -> Option<Value> {
+        let getter = name.strip_prefix("get").or_else(|| name.strip_prefix("Get"));
+        getter.filter(|rest| rest.starts_with(char::is_uppercase))?;
+        self.field_elsewhere(name)
     }
 
     /// What the function of this name in another file gives that says how long to wait.

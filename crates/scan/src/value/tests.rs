@@ -305,3 +305,116 @@ fn parameters_that_may_be_set() {
         ],
     );
 }
+
+/// Lists of waits, and what a schema or a field says of what is not given.
+#[test]
+fn lists_and_defaults_of_schemas() {
+    check(
+        Language::Java,
+        &[
+            ("class A { void f() { probe(Arrays.asList(50L, 100L)); } }", "[50, 100]"),
+            ("class A { void f() { probe(List.of(1, 2)); } }", "[1, 2]"),
+            ("class A { void f() { probe(Path.of(1, 2)); } }", "? Path.of(1, 2)"),
+        ],
+    );
+    check(
+        Language::Kotlin,
+        &[
+            ("fun f() { probe(listOf(50, 100)) }", "[50, 100]"),
+            ("fun f() { probe((2 + 3).seconds) }", "5000 ms"),
+        ],
+    );
+    check(
+        Language::Python,
+        &[(
+            "class A:\n    waits: list = field(default_factory=lambda: [0.5, 1])\n    def f(self):\n        probe(self.waits)",
+            "[0.5, 1] usual",
+        )],
+    );
+    check(
+        Language::JavaScript,
+        &[
+            ("probe(z.coerce.number().default(4));", "4 usual"),
+            ("probe(settings.theme().default(4));", "? settings.theme().default(4)"),
+        ],
+    );
+}
+
+/// What one file gives to a field that another one names: as its property or its parameter too, a
+/// list as well as a number.
+#[test]
+fn fields_of_other_files() {
+    let options = "class Options {\n    public List<int> RetrySchedule { get; } = [50, 100];\n    public int MaxRetries { get; set; } = 3;\n}";
+    let tree = lower::tree(Language::CSharp, options).unwrap();
+    let mut project = Project::new();
+    project.add("src/Options.cs", Constants::of(&tree));
+    for (asked, expected) in [
+        ("class A { void F() { probe(options.retrySchedule); } }", "[50, 100] usual"),
+        ("class A { void F() { probe(this.inner._maxRetries); } }", "3 usual"),
+        ("class A { void F() { probe(options.Retries); } }", "? options.Retries"),
+    ] {
+        let tree = lower::tree(Language::CSharp, asked).unwrap();
+        let imports = Imports::of(&tree);
+        let values = Values::new(&tree, &imports).with_project(&project, "src/A.cs");
+        assert_eq!(shown(&values.of(probed(&tree))), expected, "{asked}");
+    }
+}
+
+/// What an annotation or an attribute says of a field that is not given.
+#[test]
+fn defaults_beside_a_field() {
+    check(
+        Language::Java,
+        &[
+            (
+                "class A { @Value(\"${a.tries:3}\") int tries; void f() { probe(tries); } }",
+                "3 usual",
+            ),
+            ("class A { @Value(\"${a.tries}\") int tries; void f() { probe(tries); } }", "? tries"),
+            ("class A { A(@Value(\"${a:4}\") int tries) { probe(tries); } }", "4 usual"),
+        ],
+    );
+    check(
+        Language::Kotlin,
+        &[(
+            "class A(@Value(\"\\${a.tries:3}\") val tries: Int) { fun f() { probe(tries) } }",
+            "3 usual",
+        )],
+    );
+    check(
+        Language::Rust,
+        &[
+            (
+                "struct A { #[arg(long, default_value_t = 3)] retries: u32 } impl A { fn f(&self) { probe(self.retries); } }",
+                "3 usual",
+            ),
+            (
+                "struct A { #[serde(default = \"five\")] retries: u32 } fn five() -> u32 { 5 } impl A { fn f(&self) { probe(self.retries); } }",
+                "5 usual",
+            ),
+            (
+                "struct A { #[serde(default)] retries: u32 } impl A { fn f(&self) { probe(self.retries); } }",
+                "? self.retries",
+            ),
+        ],
+    );
+}
+
+/// A getter of another file, that reads a setting with a default.
+#[test]
+fn getters_of_other_files() {
+    let config = "class Config { public int getBindRetries() { return all.getIntProperty(\"a\", 3).get(); } public int getTotal() { return total; } }";
+    let tree = lower::tree(Language::Java, config).unwrap();
+    let mut project = Project::new();
+    project.add("src/Config.java", Constants::of(&tree));
+    for (asked, expected) in [
+        ("class A { void f() { probe(config.getBindRetries()); } }", "3 env"),
+        ("class A { void f() { probe(config.getTotal()); } }", "? config.getTotal()"),
+        ("class A { void f() { probe(config.getBindRetries(1)); } }", "? config.getBindRetries(1)"),
+    ] {
+        let tree = lower::tree(Language::Java, asked).unwrap();
+        let imports = Imports::of(&tree);
+        let values = Values::new(&tree, &imports).with_project(&project, "src/A.java");
+        assert_eq!(shown(&values.of(probed(&tree))), expected, "{asked}");
+    }
+}

@@ -6,6 +6,7 @@ use tree_sitter::Node as Syntax;
 
 use super::super::{has_word, in_field, named};
 use super::{body, field, maybe, node, statement};
+use crate::lower::defaults;
 use crate::lower::fields::Fields as _;
 use crate::tree::{Arg, Builder, Id, Kind, Param};
 
@@ -62,6 +63,10 @@ pub(super) fn variables<'s>(b: &mut Builder<'s>, at: Syntax<'_>, all: &mut Vec<I
     for part in in_field(at, "declarator") {
         let target = field(b, part, "name");
         let value = maybe(b, part, "value");
+        let default = |b: &mut Builder<'s>| {
+            modifiers(at).and_then(|modifiers| defaults::of_annotations(b, part, modifiers))
+        };
+        let value = value.or_else(|| default(b));
         all.push(b.add(part, Kind::Let { target, ty, value, constant }));
     }
 }
@@ -79,27 +84,30 @@ pub(super) fn resource<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     b.add(at, Kind::Let { target, ty, value: Some(value), constant: true })
 }
 
-fn params<'s>(b: &Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
+fn params<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Vec<Param<'s>> {
     let Some(list) = at.child_in("parameters") else { return Vec::new() };
-    let plain = |at: Syntax<'_>| Param { name: b.text(at), default: None, ty: None };
+    let plain =
+        |b: &Builder<'s>, at: Syntax<'_>| Param { name: b.text(at), default: None, ty: None };
     if list.kind() == "identifier" {
-        return vec![plain(list)];
+        return vec![plain(b, list)];
     }
     let mut all = Vec::new();
     for part in named(list) {
         match part.kind() {
-            "identifier" => all.push(plain(part)),
+            "identifier" => all.push(plain(b, part)),
             "formal_parameter" => {
                 let Some(name) = part.child_in("name") else { continue };
                 let ty = part.child_in("type").map(|ty| b.text(ty));
-                all.push(Param { ty, ..plain(name) });
+                let default = modifiers(part)
+                    .and_then(|modifiers| defaults::of_annotations(b, part, modifiers));
+                all.push(Param { ty, default, ..plain(b, name) });
             }
             "spread_parameter" => {
                 let inner = named(part);
                 let name = inner.iter().find(|inner| inner.kind() == "variable_declarator");
                 let ty = inner.iter().find(|inner| inner.kind().contains("type"));
                 let Some(name) = name else { continue };
-                all.push(Param { ty: ty.map(|ty| b.text(*ty)), ..plain(*name) });
+                all.push(Param { ty: ty.map(|ty| b.text(*ty)), ..plain(b, *name) });
             }
             _ => {}
         }

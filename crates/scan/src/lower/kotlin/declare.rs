@@ -6,7 +6,7 @@ use tree_sitter::Node as Syntax;
 
 use super::{arguments, child, last, node, path};
 use crate::lower::fields::Fields as _;
-use crate::lower::{has_word, named};
+use crate::lower::{defaults, has_word, named};
 use crate::tree::{Builder, Id, Kind, Param};
 
 /// Statements or members in order.
@@ -225,7 +225,7 @@ fn class_parameter<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
     let (mut target, mut ty, mut value) = (None, None, None);
     for part in named(at) {
         match part.kind() {
-            "modifiers" => {}
+            "modifiers" => value = defaults::of_annotations(b, at, part),
             "identifier" if target.is_none() => target = Some(node(b, part)),
             kind if is_type(kind) && ty.is_none() => ty = Some(b.text(part)),
             _ => value = Some(node(b, part)),

@@ -6,7 +6,7 @@ use tree_sitter::Node as Syntax;
 
 use super::{field, flow, last, macros, maybe, node, text_of};
 use crate::lower::fields::Fields as _;
-use crate::lower::{has_word, named};
+use crate::lower::{defaults, has_word, named};
 use crate::tree::{Builder, Id, Kind, LoopForm, Param};
 
 /// Statements or items in order.
@@ -87,9 +87,19 @@ pub(super) fn item<'s>(b: &mut Builder<'s>, at: Syntax<'_>, decorators: Vec<Id>)
             Kind::Class { name, bases, decorators, body: body(b, at) }
         }
         "struct_item" | "enum_item" | "union_item" => {
-            let fields = at.child_in("body").map(named).unwrap_or_default();
-            let members = fields.into_iter().filter(|child| child.kind() != "attribute_item");
-            let members = members.map(|child| member(b, child)).collect();
+            let mut members = Vec::new();
+            let mut default = None;
+            for child in at.child_in("body").map(named).unwrap_or_default() {
+                if child.kind() == "attribute_item" {
+                    // Others are not parsed: most say nothing of a value.
+                    if default.is_none() && b.text(child).contains("default") {
+                        let attribute = attribute(b, child);
+                        default = defaults::of_attribute(b, child, attribute);
+                    }
+                    continue;
+                }
+                members.push(member(b, child, default.take()));
+            }
             let body = b.add(at, Kind::Block(members));
             Kind::Class { name, bases: Vec::new(), decorators, body }
         }
@@ -121,13 +131,13 @@ fn base<'s>(b: &Builder<'s>, at: Syntax<'_>) -> &'s str {
 }
 
 /// A field with its type, or a variant with its number.
-fn member<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
+fn member<'s>(b: &mut Builder<'s>, at: Syntax<'_>, default: Option<Id>) -> Id {
     if !matches!(at.kind(), "field_declaration" | "enum_variant") {
         return node(b, at);
     }
     let target = field(b, at, "name");
     let ty = text_of(b, at, "type");
-    let value = maybe(b, at, "value");
+    let value = maybe(b, at, "value").or(default);
     b.add(at, Kind::Let { target, ty, value, constant: at.kind() == "enum_variant" })
 }
 

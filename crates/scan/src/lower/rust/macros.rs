@@ -3,7 +3,7 @@
 
 use tree_sitter::{Node as Syntax, Range};
 
-use super::{node, text_of};
+use super::{blocks, node, text_of};
 use crate::language::Language;
 use crate::lower::fields::Fields as _;
 use crate::lower::{named, parse};
@@ -13,6 +13,10 @@ use crate::tree::{Arg, Builder, Id, Kind, Op};
 /// around it.
 const MAX_BYTES: usize = 16 * 1024;
 const MAX_LEVELS: usize = 12;
+
+/// Macros whose blocks are written somewhere else, or are no code.
+const WRITING: &[&str] =
+    &["quote!", "quote_spanned!", "parse_quote!", "html!", "rsx!", "view!", "json!", "css!"];
 
 /// Macros that leave the function.
 const LEAVING: &[&str] = &["bail!", "panic!", "todo!", "unimplemented!", "unreachable!"];
@@ -43,8 +47,21 @@ pub(super) fn invocation<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Id {
             let then = b.add(at, Kind::Throw(Some(value)));
             Kind::If { test, then, otherwise: None }
         }
-        ("select!" | "vec!", None) => {
+        ("select!" | "select_biased!", None) if let Some(tokens) = tokens => {
+            match blocks::select(b, at, tokens) {
+                Some(choice) => return choice,
+                None => Kind::Other(vec![callee]),
+            }
+        }
+        ("vec!", None) => {
             let inside = tokens.map(|tokens| node(b, tokens));
+            Kind::Other(std::iter::once(callee).chain(inside).collect())
+        }
+        (name, None)
+            if !WRITING.contains(&name)
+                && tokens.is_some_and(|tokens| b.text(tokens).starts_with('{')) =>
+        {
+            let inside = tokens.map(|tokens| blocks::blocks(b, tokens)).unwrap_or_default();
             Kind::Other(std::iter::once(callee).chain(inside).collect())
         }
         (name, args) => {
@@ -94,7 +111,7 @@ pub(super) fn arguments<'s>(b: &mut Builder<'s>, tokens: Syntax<'_>) -> Option<V
 }
 
 /// The one expression of a file. An expression alone is an error there, which has it inside.
-fn only(root: Syntax<'_>) -> Option<Syntax<'_>> {
+pub(super) fn only(root: Syntax<'_>) -> Option<Syntax<'_>> {
     let mut at = root;
     while matches!(at.kind(), "source_file" | "ERROR" | "expression_statement") {
         match named(at)[..] {
@@ -116,7 +133,7 @@ fn argument<'s>(b: &mut Builder<'s>, at: Syntax<'_>) -> Arg<'s> {
 }
 
 /// Parses a part of the text, unless that would cost too much.
-fn again(b: &Builder<'_>, tokens: Syntax<'_>, part: Range) -> Option<tree_sitter::Tree> {
+pub(super) fn again(b: &Builder<'_>, tokens: Syntax<'_>, part: Range) -> Option<tree_sitter::Tree> {
     if part.end_byte - part.start_byte > MAX_BYTES || levels(b.text(tokens)) > MAX_LEVELS {
         return None;
     }

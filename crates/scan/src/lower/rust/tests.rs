@@ -79,6 +79,24 @@ fn macros() {
 }
 
 #[test]
+fn macros_with_code() {
+    insta::assert_snapshot!(rust(
+        "fn a() {
+    tokio::select! {
+        biased;
+        _ = sleep(wait) => (),
+        Some(job) = jobs.recv(), if open => { run(job); }
+        _ = token.cancelled() => return,
+        else => break,
+    }
+    with_db! { conn: fast, slow { conn.run(x)?; } other { again(|| y, 3) } }
+    quote! { { never(); } }
+}
+"
+    ));
+}
+
+#[test]
 fn declarations() {
     insta::assert_snapshot!(rust(
         "use a;
