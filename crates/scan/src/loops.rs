@@ -21,6 +21,7 @@ mod judge;
 mod limits;
 mod machine;
 mod pauses;
+mod polled;
 mod requeue;
 mod schedule;
 mod value;
@@ -104,7 +105,7 @@ pub fn find_with<'t, 's>(
     let mut budget = Budget { steps: STEPS_PER_FILE };
     let mut out = by_shape(&file, &candidate::all(&file), &mut budget);
     let elsewhere = requeue::find(&file).into_iter().chain(interceptor::find(&file));
-    for one in elsewhere.chain(hook::find(&file)) {
+    for one in elsewhere.chain(hook::find(&file)).chain(polled::find(&file)) {
         let known = |known: &Finding| {
             known.policy.line <= one.policy.end_line && one.policy.line <= known.policy.end_line
         };

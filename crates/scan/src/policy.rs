@@ -291,3 +291,35 @@ impl Delay {
 
 /// A thousand years.
 const MOST_MS: f64 = 3.2e13;
+
+impl Policy {
+    /// Takes what is not known of it from a list of waits that it is given, one for each retry;
+    /// `text` is how the list is written.
+    pub(crate) fn waits_as_given(&mut self, waits: &[f64], text: &str) {
+        let unknown = matches!(self.attempts_total.value, Attempts::Dynamic { usual: None, .. });
+        let [first, rest @ ..] = waits else { return };
+        if !unknown || self.delay.kind.value != DelayKind::Dynamic || self.delay.base_ms.is_some() {
+            return;
+        }
+        let all = u32::try_from(waits.len()).unwrap_or(u32::MAX).saturating_add(1);
+        self.attempts_total.value = Attempts::Dynamic {
+            expression: format!("one after each wait of {text}, if it goes through them"),
+            low: Some(1),
+            high: None,
+            usual: Some(all),
+        };
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0);
+        let ratio = rest.first().map_or(1.0, |second| second / first);
+        let steady = waits.windows(2).all(|pair| near(pair[1], pair[0] * ratio));
+        self.delay.kind.value = match (steady, rest.len()) {
+            (true, _) if near(ratio, 1.0) => DelayKind::Constant,
+            (true, 2..) if *first > 0.0 => DelayKind::Exponential,
+            _ => DelayKind::Dynamic,
+        };
+        if self.delay.kind.value == DelayKind::Exponential {
+            self.delay.factor = Some(Setting::derived(ratio));
+        }
+        self.delay.base_ms = Some(Setting::derived(*first));
+        self.delay.schedule_ms = waits.to_vec();
+    }
+}

@@ -1,13 +1,16 @@
 //! What may be a retry: loops, functions that call themselves, jumps backward, the same call
 //! twice. And in each, which calls may be the operation.
 
+mod anew;
 mod answers;
 mod batch;
 mod in_vain;
 mod later;
 mod makes;
+mod numbered;
 mod once;
 mod operation;
+mod pause;
 mod repeat;
 mod same;
 mod tested;
@@ -21,6 +24,7 @@ use crate::tree::{Id, Kind, LoopForm};
 
 pub(super) use answers::{changed_by, told_through};
 use operation::{derived, may_be_operation, operations};
+pub(super) use pause::pauses_between;
 use repeat::repeats;
 use same::continues;
 pub(super) use same::{advances, pages, root, turns};
@@ -349,6 +353,9 @@ fn hands_itself_on(file: &File<'_, '_>, name: &str, body: Id) -> bool {
 fn of_another(file: &File<'_, '_>, callee: Id) -> bool {
     match file.tree.kind(callee) {
         Kind::Field { of, .. } => match file.tree.kind(*of) {
+            // `super().request(…)` in `request`: that of the base.
+            Kind::Call { callee, .. } => file.tree.last_name(*callee) == Some("super"),
+            Kind::Name("super" | "base") => true,
             Kind::Field { of: owner, .. } => file.tree.last_name(*owner).is_some_and(|owner| {
                 matches!(owner, "this" | "self" | "cls")
                     || file.language == Language::Go && owner.len() <= 2
@@ -382,6 +389,7 @@ fn own_call(file: &File<'_, '_>, call: Id, function: Id) -> bool {
             let own = file.tree.last_name(*of);
             matches!(own, Some("this" | "self" | "cls" | "Self"))
                 && file.tree.class_of(call) == file.tree.class_of(function)
+                || own.is_some() && own == file.object_of(function)
         }
         _ => false,
     }

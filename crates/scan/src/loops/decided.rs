@@ -2,7 +2,7 @@
 //! one that is asked whether there may be another attempt.
 
 use super::candidate::Candidate;
-use super::file::File;
+use super::file::{File, Worth};
 use super::words;
 use crate::tree::{Id, Kind, LoopForm, Op};
 
@@ -11,6 +11,11 @@ const SHOWN: usize = 60;
 /// What gives something that is made of a count, and decides nothing.
 const GIVES: &[&str] =
     &["get", "next", "compute", "calculate", "calc", "make", "create", "new", "log"];
+/// Names of objects that retry by themselves, and their methods that do.
+const RETRIES: &[&str] = &["retry", "retrier", "retryer", "retries", "backoff"];
+const RUNS: &[&str] = &["run", "call", "execute", "attempt", "Run", "Call", "Execute", "Do"];
+/// What a function that decides is called after what it decides.
+const FUNCTIONS: &[&str] = &["func", "fn", "function", "handler", "policy", "strategy"];
 /// What decides, by the words of whom a count is told.
 const DECIDES: &[&str] = &["policy", "strategy", "limiter", "budget", "limit", "limits"];
 
@@ -21,6 +26,45 @@ pub(super) fn elsewhere(file: &File<'_, '_>, candidate: &Candidate, ops: &[Id]) 
     }
     let asked = asked(file, candidate.place, ops)?;
     Some(format!("decided by {}", file.brief(asked, SHOWN)))
+}
+
+/// The method of an object that retries by itself, which the loop only asks whether it is done:
+/// `if let Some(result) = retry.run(&mut f).await { return result }`.
+pub(super) fn by_its_object(file: &File<'_, '_>, ops: &[Id]) -> Option<Id> {
+    let tree = file.tree;
+    let [op] = ops else { return None };
+    let Kind::Call { callee, .. } = tree.kind(*op) else { return None };
+    let Kind::Field { of, name } = tree.kind(*callee) else { return None };
+    let Kind::Name(owner) = tree.kind(*of) else { return None };
+    let all = words::words(owner);
+    let retries = matches!(&all[..], [only] if RETRIES.contains(&&**only));
+    (retries && RUNS.contains(name)).then_some(*callee)
+}
+
+/// The waits that such an object was made with, in milliseconds, and how they are written.
+pub(super) fn waits_of_its_object(
+    file: &File<'_, '_>,
+    method: Id,
+    place: Id,
+) -> Option<(Vec<f64>, String)> {
+    let tree = file.tree;
+    let Kind::Field { of, .. } = tree.kind(method) else { return None };
+    let Kind::Name(owner) = tree.kind(*of) else { return None };
+    let home = tree.function_of(place);
+    let made = file.assigned(owner).iter().filter(|at| tree.function_of(**at) == home);
+    let args = made.filter_map(|at| match tree.kind(*at) {
+        Kind::Let { value: Some(value), .. } => match tree.kind(*value) {
+            Kind::Call { args, .. } => Some(args),
+            _ => None,
+        },
+        _ => None,
+    });
+    args.flatten().find_map(|arg| match file.worth(arg.value) {
+        Worth::List { all, .. } if all.iter().all(|num| num.duration) => {
+            Some((all.iter().map(|num| num.mid()).collect(), file.brief(arg.value, SHOWN)))
+        }
+        _ => None,
+    })
 }
 
 /// What the head of a loop compares with a number, if that belongs to an object which a call in the
@@ -78,6 +122,8 @@ fn asked(file: &File<'_, '_>, place: Id, ops: &[Id]) -> Option<Id> {
         let listens = words::any(name, GIVES)
             || tree.path(*callee).is_some_and(|path| words::is_pure(&path, name));
         let decides = told && !listens || asks_for_one_more(name);
-        (keeps && decides).then_some(*callee)
+        // `retry, sleep := v.retryFunc(retries)`.
+        let itself = told && words::about_retry(name) && words::any(name, FUNCTIONS);
+        (keeps && decides || itself).then_some(*callee)
     })
 }

@@ -8,7 +8,7 @@ use super::limits;
 use super::schedule;
 use super::words;
 use super::{Finding, Sites};
-use crate::policy::{Attempts, By, Call, DelayKind, Policy, Scope, Setting};
+use crate::policy::{Attempts, By, Call, Confidence, DelayKind, Policy, Scope, Setting};
 use crate::tree::{Id, Kind};
 
 /// The policy that a verdict describes.
@@ -29,7 +29,14 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
     }
     let mut delay = schedule.delay;
     let unknown = delay.kind.value == DelayKind::None || delay.base_ms.is_none();
-    if let Some(callee) = trace.strategy.filter(|_| unknown) {
+    let endless = attempts == Attempts::Infinite;
+    let itself = decided::by_its_object(file, &verdict.ops).filter(|_| endless);
+    // An object that says of itself that it retries.
+    let confidence = match itself {
+        Some(_) => verdict.confidence.max(Confidence::Medium),
+        None => verdict.confidence,
+    };
+    if let Some(callee) = trace.strategy.or(itself).filter(|_| unknown) {
         let expression = file.brief(callee, 60);
         attempts = Attempts::Dynamic { expression, low: Some(1), high: None, usual: None };
         delay.kind = Setting::derived(DelayKind::Dynamic);
@@ -100,7 +107,7 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
         None => None,
     };
     let also = elsewhere(file, candidate, &schedule.waits, [line, end_line]);
-    let policy = Policy {
+    let mut policy = Policy {
         implicit: false,
         line,
         end_line,
@@ -118,11 +125,16 @@ pub(super) fn finding(file: &File<'_, '_>, candidate: &Candidate, verdict: &Verd
         pushback: schedule.pushback,
         call: Some(described(file, operation)),
         scope: Scope::Production,
-        confidence: verdict.confidence,
+        confidence,
         notes,
         also,
         runs: None,
     };
+    if let Some((waits, text)) =
+        itself.and_then(|method| decided::waits_of_its_object(file, method, place))
+    {
+        policy.waits_as_given(&waits, &text);
+    }
     let sites = Sites { place, operation, failure, waits: schedule.waits };
     Finding { policy, sites }
 }

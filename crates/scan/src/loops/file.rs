@@ -7,19 +7,44 @@ use foldhash::{HashMap, HashMapExt as _};
 
 use super::called::Called;
 use super::caller::Caller;
+use super::machine::is_quantity;
+use super::value::Num;
 use crate::language::Language;
 use crate::tree::{Arg, Id, Kind, Op, Tree};
-use crate::value::{Data, Trust, Values};
+use crate::value::{Data, Trust, Value, Values};
 
 /// What a name of another file is worth.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Worth {
     /// A number without a unit; whether it is certain.
     Number { value: f64, sure: bool },
     /// A duration; whether it is certain.
     Millis { ms: f64, sure: bool },
+    /// A list of such, one for each retry; whether it is certain.
+    List { all: Rc<[Num]>, sure: bool },
     /// It cannot be told.
     Unknown,
+}
+
+impl Worth {
+    fn of(found: &Data, sure: bool) -> Self {
+        match found {
+            Data::Number(value) if value.is_finite() => Self::Number { value: *value, sure },
+            Data::Duration(ms) if ms.is_finite() => Self::Millis { ms: *ms, sure },
+            Data::List(all) if !all.is_empty() => {
+                let one = |one: &Value| match one.data {
+                    Data::Number(value) if value.is_finite() => Some(Num::exact(value)),
+                    Data::Duration(ms) if ms.is_finite() => Some(Num::ms(ms)),
+                    _ => None,
+                };
+                match all.iter().map(one).collect() {
+                    Some(all) => Self::List { all, sure },
+                    None => Self::Unknown,
+                }
+            }
+            _ => Self::Unknown,
+        }
+    }
 }
 
 /// A file with what is looked up in it again and again.
@@ -126,17 +151,25 @@ impl<'t, 's> File<'t, 's> {
     pub(super) fn worth(&self, id: Id) -> Worth {
         let Some(values) = self.values else { return Worth::Unknown };
         if let Some(known) = self.answers.borrow().get(&id) {
-            return *known;
+            return known.clone();
         }
         let found = values.of(id);
-        let sure = found.trust == Trust::Exact;
-        let worth = match found.data {
-            Data::Number(value) if value.is_finite() => Worth::Number { value, sure },
-            Data::Duration(ms) if ms.is_finite() => Worth::Millis { ms, sure },
-            _ => Worth::Unknown,
-        };
-        self.answers.borrow_mut().insert(id, worth);
+        let worth = Worth::of(&found.data, found.trust == Trust::Exact);
+        self.answers.borrow_mut().insert(id, worth.clone());
         worth
+    }
+
+    /// Whether a call asks an object for a number that counts or waits, as `config.getMaxRetries()`.
+    pub(super) fn is_getter(&self, call: Id) -> bool {
+        let Kind::Call { callee, args, .. } = self.tree.kind(call) else { return false };
+        let Kind::Field { name, .. } = self.tree.kind(*callee) else { return false };
+        args.is_empty() && name.to_ascii_lowercase().starts_with("get") && is_quantity(name)
+    }
+
+    /// What a field of this name is usually worth, as other files say.
+    pub(super) fn usual_field(&self, name: &str) -> Worth {
+        let found = self.values.and_then(|values| values.field_elsewhere(name));
+        found.map_or(Worth::Unknown, |found| Worth::of(&found.data, false))
     }
 
     /// What the words of a call say.
@@ -199,7 +232,8 @@ impl<'t, 's> File<'t, 's> {
                 let receiver = self.language == Language::Go && of.len() <= 2;
                 let own = matches!(of, "self" | "this" | "cls" | "Self" | "me")
                     || class == Some(of)
-                    || receiver;
+                    || receiver
+                    || self.functions(name).iter().any(|id| self.object_of(*id) == Some(of));
                 own.then_some((*name, true))?
             }
             _ => return None,
@@ -221,6 +255,19 @@ impl<'t, 's> File<'t, 's> {
                     _ => self.tree.ancestors(call).find(|up| all.contains(up)),
                 }
             }
+        }
+    }
+
+    /// The name of the object that a function is written in: of `const tasks = { connect() { … } }`
+    /// it is `tasks`.
+    pub(super) fn object_of(&self, function: Id) -> Option<&'s str> {
+        let object = self.tree.parent(function)?;
+        if !matches!(self.tree.kind(object), Kind::Record { .. }) {
+            return None;
+        }
+        match self.tree.kind(self.tree.parent(object)?) {
+            Kind::Let { target, .. } | Kind::Assign { target, .. } => self.tree.last_name(*target),
+            _ => None,
         }
     }
 

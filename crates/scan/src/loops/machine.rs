@@ -21,6 +21,7 @@ mod later;
 mod lists;
 mod names;
 mod operate;
+mod pattern;
 mod pause;
 mod promised;
 mod question;
@@ -37,6 +38,7 @@ use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::file::File;
 use super::value::{Num, Part, Value};
+use crate::language::Language;
 use crate::tree::{Id, Kind, Op, Tree};
 
 /// More calls than this are taken for endless.
@@ -442,6 +444,10 @@ impl<'f, 't, 's> Machine<'f, 't, 's> {
             }
             Kind::Await(of) => match self.eval(*of)? {
                 Value::Rejected => Err(Exit::Throw),
+                Value::Timer(num) if self.file.language == Language::Rust => {
+                    self.wait(id, num);
+                    Ok(Value::Unknown)
+                }
                 other => Ok(other),
             },
             Kind::Propagate(of) => match self.eval(*of)? {

@@ -17,6 +17,7 @@ mod later;
 mod raised;
 mod repeated;
 mod restart;
+mod workqueue;
 
 use self::back::{Back, put_back, takes_items};
 use self::counter::{Counter, counters};

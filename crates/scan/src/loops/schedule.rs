@@ -84,6 +84,9 @@ fn of_run(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule {
     if !known && kind == DelayKind::Constant {
         kind = elsewhere(file, &waits).unwrap_or(kind);
     }
+    if samples.iter().any(|num| num.listed) && kind != DelayKind::None {
+        kind = DelayKind::Dynamic;
+    }
     if pushback {
         kind = DelayKind::ServerDirected;
     } else if samples.iter().any(|num| num.chained) {
@@ -101,7 +104,8 @@ fn of_run(file: &File<'_, '_>, trace: &Trace, endless: bool) -> Schedule {
     let first = centers.iter().zip(&samples).find(|(wait, _)| **wait > 0.0);
     let base = first.filter(|(_, num)| kind != DelayKind::None && !num.open).map(|(wait, _)| *wait);
     let factor = match kind {
-        DelayKind::Exponential if jitter != Jitter::Decorrelated => ratio(&centers),
+        // Of numbers that stand for unknown ones it says nothing.
+        DelayKind::Exponential if jitter != Jitter::Decorrelated && known => ratio(&centers),
         _ => None,
     };
     let growing = matches!(
@@ -284,6 +288,15 @@ fn near_double(mid: f64, low: f64) -> bool {
 /// How a row of waits grows.
 fn growth(file: &File<'_, '_>, all: &[f64], waits: &[Id]) -> DelayKind {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().max(b.abs());
+    // The first time at once, and then always as long.
+    if let [first, rest @ ..] = all
+        && *first == 0.0
+        && rest.len() >= 2
+        && rest.windows(2).all(|pair| near(pair[0], pair[1]))
+        && rest[0] > 0.0
+    {
+        return DelayKind::Constant;
+    }
     // Where a cap holds them they say nothing.
     let mut open = all.len();
     while open > 2 && near(all[open - 1], all[open - 2]) {

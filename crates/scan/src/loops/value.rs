@@ -44,6 +44,8 @@ pub(super) struct Num {
     pub(super) symbol: u16,
     /// An unknown is in it of which not even what is usual is known.
     pub(super) open: bool,
+    /// It is one of a list that is not known: each may be another.
+    pub(super) listed: bool,
 }
 
 impl Num {
@@ -60,6 +62,7 @@ impl Num {
             server: false,
             symbol: 0,
             open: false,
+            listed: false,
         }
     }
 
@@ -96,6 +99,7 @@ impl Num {
             server: self.server || other.server,
             symbol: if self.symbol == 0 { other.symbol } else { self.symbol },
             open: self.open || other.open,
+            listed: self.listed || other.listed,
         }
     }
 

@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use foldhash::HashSet;
 
 pub(super) use waits::{
-    PAUSES, Sleep, names_waits, schedules, sleep, timer, waits_by_its_arguments,
+    PAUSES, Sleep, names_a_schedule, names_waits, schedules, sleep, timer, waits_by_its_arguments,
 };
 
 pub(super) use closes::is_cancel;

@@ -2,6 +2,7 @@
 
 use foldhash::HashSet;
 
+use super::repeat::plain;
 use crate::language::Language;
 use crate::loops::file::File;
 use crate::loops::words;
@@ -109,6 +110,53 @@ pub(super) fn same_answer(file: &File<'_, '_>, one: Id, other: Id) -> bool {
     };
     callee(one) == callee(other)
         && target(one).is_some_and(|name| target(other) == Some(name) && made_of_it(name))
+}
+
+/// Whether two calls are the same, but for copies: `send(request)`, and for the second time
+/// `send(retryRequest)` or what was built as the first was.
+pub(super) fn same_but_for_copies(file: &File<'_, '_>, one: Id, other: Id) -> bool {
+    alike(file, one, other, 0)
+}
+
+fn alike(file: &File<'_, '_>, one: Id, other: Id, depth: u32) -> bool {
+    let tree = file.tree;
+    if depth > 8 {
+        return false;
+    }
+    let inner = |one: Id, other: Id| alike(file, one, other, depth + 1);
+    match (tree.kind(one), tree.kind(other)) {
+        (Kind::Call { callee: a, args: of_a, .. }, Kind::Call { callee: b, args: of_b, .. }) => {
+            let pairs = of_a.iter().zip(of_b);
+            inner(*a, *b)
+                && of_a.len() == of_b.len()
+                && pairs.into_iter().all(|(a, b)| a.name == b.name && inner(a.value, b.value))
+        }
+        (Kind::Field { of: a, name: of_a }, Kind::Field { of: b, name: of_b }) => {
+            of_a == of_b && inner(*a, *b)
+        }
+        (Kind::Name(a), Kind::Name(b)) => {
+            a == b || plain(a) == plain(b) || made_as(file, a, b, one)
+        }
+        _ => file.squeezed(one) == file.squeezed(other),
+    }
+}
+
+/// Whether two names of a function are given what is written the same way.
+fn made_as(file: &File<'_, '_>, one: &str, other: &str, place: Id) -> bool {
+    let tree = file.tree;
+    let home = tree.function_of(place);
+    let made = |name: &str| {
+        let mut all = file.assigned(name).iter().filter_map(|at| match tree.kind(*at) {
+            Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => {
+                (tree.function_of(*at) == home).then_some(*value)
+            }
+            _ => None,
+        });
+        let only = all.next().filter(|_| all.next().is_none())?;
+        let made = tree.walk_here(only).any(|at| matches!(tree.kind(at), Kind::Call { .. }));
+        made.then(|| file.squeezed(only))
+    };
+    made(one).is_some_and(|text| made(other).as_ref() == Some(&text))
 }
 
 /// Whether something in an expression is one of these names, or a text with one of them in it.

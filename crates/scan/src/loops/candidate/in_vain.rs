@@ -2,7 +2,9 @@
 //! whether it changes how it ends.
 
 use super::repeat::handler_of;
+use super::same::root;
 use crate::loops::file::File;
+use crate::loops::words;
 use crate::tree::{Id, Kind, Op};
 
 /// Whether a call that nothing is kept of is made because of what another one gave:
@@ -57,4 +59,30 @@ pub(super) fn raises_anyway(file: &File<'_, '_>, first: Id, second: Id) -> bool 
         )
     });
     matches!(tree.kind(*last), Kind::Throw(_)) && !file.within(second, *last) && !leaves
+}
+
+/// Calls that keep all that was changed before.
+const KEEPS: &[&str] = &["commit", "save", "flush"];
+/// Calls that take something back.
+const TAKES_BACK: &[&str] =
+    &["delete", "remove", "rollback", "undo", "revert", "detach", "discard", "reset"];
+
+/// Whether the second call keeps something else: what the handler has taken back before it,
+/// `catch (E) { work.Users.Delete(user); work.Commit(); }`.
+pub(super) fn takes_back(file: &File<'_, '_>, first: Id, second: Id) -> bool {
+    let tree = file.tree;
+    let Kind::Call { callee, args, .. } = tree.kind(first) else { return false };
+    let keeps = tree.last_name(*callee).is_some_and(|name| words::any(name, KEEPS));
+    let Some(handler) = handler_of(file, first, second).filter(|_| keeps && args.len() <= 1) else {
+        return false;
+    };
+    let end = tree.span(second).start;
+    tree.walk_here(handler).any(|at| match tree.kind(at) {
+        Kind::Call { callee: other, .. } => {
+            tree.span(at).start < end
+                && tree.last_name(*other).is_some_and(|name| words::any(name, TAKES_BACK))
+                && root(file, *other) == root(file, *callee)
+        }
+        _ => false,
+    })
 }

@@ -2,18 +2,17 @@
 
 use foldhash::{HashSet, HashSetExt as _};
 
-use super::answers::{changed_by, chosen_by, mentions, same_answer, told_through};
+use super::answers::{
+    changed_by, chosen_by, mentions, same_answer, same_but_for_copies, told_through,
+};
 use super::same::root;
 use super::tested::tested;
-use super::{MOST_GROUPS, batch, makes};
+use super::{MOST_GROUPS, batch, makes, numbered};
 use crate::language::Language;
 use crate::loops::callbacks;
 use crate::loops::file::File;
 use crate::loops::words;
 use crate::tree::{Id, Kind, LoopForm, Op, Tree};
-
-/// Words of a parameter that is the number of the attempt.
-const COUNTS: &[&str] = &["attempt", "attempts", "try", "tries", "retry", "retries"];
 
 /// The names that hold something made of these names.
 pub(super) fn derived<'s>(
@@ -302,17 +301,10 @@ fn chosen(
         {
             continue;
         }
-        // What is handed in may be told which attempt it is: `operation(attempt)`.
-        let told = is_handed_in(file, call, *callee);
-        let number = |at: usize, id: Id| match tree.kind(id) {
-            Kind::Name(name) => {
-                told && words::any(name, words::COUNTERS) || takes_attempt(file, call, at)
-            }
-            _ => false,
-        };
-        let mut numbered = args.iter().enumerate();
         let data = mentions(file, *callee, vars)
-            || numbered.any(|(at, arg)| !number(at, arg.value) && mentions(file, arg.value, vars));
+            || args.iter().enumerate().any(|(at, arg)| {
+                !numbered::is_told(file, call, at) && mentions(file, arg.value, vars)
+            });
         // `this.current = nodes[i]` and `this.connect()`: it is connected to another one.
         let other = args.is_empty() && !places.is_empty() && {
             let of = match tree.kind(*callee) {
@@ -335,7 +327,7 @@ fn chosen(
     if let Some(subject) = subject
         && let Some(home) = tree.function_of(subject)
     {
-        let around = tree.span(home);
+        let (around, start) = (tree.span(home), tree.span(subject).start);
         for (_, calls) in &mut groups {
             let text = file.squeezed(calls[0]);
             let Kind::Call { callee, .. } = tree.kind(calls[0]) else { continue };
@@ -348,7 +340,9 @@ fn chosen(
                     && !calls.contains(other)
                     && tree.function_of(*other) == Some(home)
                     && !file.within(*other, subject)
-                    && (file.squeezed(*other) == text || same_answer(file, *other, calls[0]))
+                    && (file.squeezed(*other) == text
+                        || same_answer(file, *other, calls[0])
+                        || span.end <= start && same_but_for_copies(file, *other, calls[0]))
                 {
                     calls.push(*other);
                 }
@@ -356,17 +350,6 @@ fn chosen(
         }
     }
     groups.into_iter().map(|(_, calls)| calls).collect()
-}
-
-/// Whether the function that is called says of an argument that it is the number of the attempt.
-fn takes_attempt(file: &File<'_, '_>, call: Id, at: usize) -> bool {
-    let function = file.callee(call).map(|function| file.tree.kind(function));
-    match function {
-        Some(Kind::Function { params, .. }) => params
-            .get(at)
-            .is_some_and(|param| words::about_retry(param.name) && words::any(param.name, COUNTS)),
-        _ => false,
-    }
 }
 
 /// Whether a call may be the operation where nothing else is: it asks for what others hold, or is
@@ -378,15 +361,6 @@ fn may_be_work(file: &File<'_, '_>, call: Id, callee: Id) -> bool {
         _ => false,
     };
     words::is_far(last) || own && words::only_makes(last) || makes::may_fail(file, call, last)
-}
-
-/// Whether what is called is a parameter of a function around it.
-fn is_handed_in(file: &File<'_, '_>, call: Id, callee: Id) -> bool {
-    let Kind::Name(name) = file.tree.kind(callee) else { return false };
-    file.tree.ancestors(call).any(|up| match file.tree.kind(up) {
-        Kind::Function { params, .. } => params.iter().any(|param| param.name == *name),
-        _ => false,
-    })
 }
 
 /// Whether anybody could notice that a call failed: a handler around it, a function for its error,
@@ -493,6 +467,12 @@ pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: b
                 words::leaves_the_process(&path)
             });
     }
+    // `getattr(client, command)()`.
+    if let Kind::Call { callee: inner, .. } = tree.kind(callee)
+        && tree.last_name(*inner) == Some("getattr")
+    {
+        return true;
+    }
     let Some(last) = tree.last_name(callee) else { return false };
     if new && !words::has(last, &["socket", "connection", "client"]) {
         return false;
@@ -510,7 +490,14 @@ pub(super) fn may_be_operation(file: &File<'_, '_>, call: Id, callee: Id, new: b
     let awaited = || tree.parent(call).is_some_and(|up| matches!(tree.kind(up), Kind::Await(_)));
     let far = words::FAR.contains(&last.to_ascii_lowercase().as_str()) && awaited()
         || file.language == Language::CSharp && words::tells_others(last) && awaited();
-    if words::is_pure(&path, last) && !far || words::sleep(file.language, &path, last).is_some() {
+    // What another service says of itself, and no line of a log.
+    let asked = last == "info"
+        && path.len() > 1
+        && matches!(tree.kind(call), Kind::Call { args, .. } if args.is_empty())
+        && !tree.parent(call).is_some_and(|up| matches!(tree.kind(up), Kind::Block(_)));
+    if words::is_pure(&path, last) && !far && !asked
+        || words::sleep(file.language, &path, last).is_some()
+    {
         return false;
     }
     // What is in a dictionary: `data.get("error")`.

@@ -2,9 +2,11 @@
 
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 
+use super::anew::{connected_anew, method};
 use super::in_vain;
 use super::once;
 use super::operation::{may_be_operation, observable};
+use super::pause::pauses_between;
 use super::same::root;
 use super::tested::tested;
 use super::{Candidate, Shape, statement};
@@ -141,72 +143,9 @@ fn taken_from(file: &File<'_, '_>, name: &str, place: Id) -> Option<Id> {
     }
 }
 
-/// Calls of the same method with the same arguments, of which the last is made on what was connected
-/// anew in between: `conn.write(b)`, `fresh = dial()`, `fresh.write(b)`.
-fn connected_anew(file: &File<'_, '_>, calls: &[Id]) -> Option<Candidate> {
-    let tree = file.tree;
-    let receiver = |call: Id| match tree.kind(call) {
-        Kind::Call { callee, .. } => match tree.kind(*callee) {
-            Kind::Field { of, .. } => tree.last_name(*of),
-            _ => None,
-        },
-        _ => None,
-    };
-    let plain = |name: &str| {
-        let name = name.trim_start_matches("new").trim_end_matches(|c: char| c.is_ascii_digit());
-        name.trim_matches('_').to_ascii_lowercase()
-    };
-    let last = *calls.last()?;
-    let fresh = receiver(last)?;
-    let first = calls.iter().position(|call| {
-        *call != last && receiver(*call).is_some_and(|of| plain(of) == plain(fresh))
-    })?;
-    let group: Vec<Id> = calls[first..]
-        .iter()
-        .copied()
-        .filter(|call| receiver(*call).is_some_and(|of| plain(of) == plain(fresh)))
-        .collect();
-    let span = (tree.span(group[0]).end, tree.span(last).start);
-    let dialled = file.assigned(fresh).iter().any(|at| {
-        let value = match tree.kind(*at) {
-            Kind::Let { value: Some(value), .. } | Kind::Assign { op: None, value, .. } => *value,
-            _ => return false,
-        };
-        (span.0..span.1).contains(&tree.span(*at).start)
-            && tree.walk_here(value).any(|at| match tree.kind(at) {
-                Kind::Call { callee, .. } => tree.last_name(*callee).is_some_and(|name| {
-                    words::any(name, &["dial", "redial", "connect", "reconnect", "reopen"])
-                }),
-                _ => false,
-            })
-    });
-    let entry = statement(file, group[0])?;
-    let seen = kept(file, group[0]) && kept(file, last) || handles(file, group[0], last);
-    (dialled && seen).then(|| Candidate {
-        shape: Shape::Repeat,
-        entry,
-        subject: None,
-        recursive: None,
-        place: entry,
-        groups: vec![group],
-    })
-}
-
-/// How a call is written without what it belongs to: `write(b)`.
-fn method(file: &File<'_, '_>, call: Id) -> Option<String> {
-    let Kind::Call { callee, args, .. } = file.tree.kind(call) else { return None };
-    let Kind::Field { name, .. } = file.tree.kind(*callee) else { return None };
-    let mut key = (*name).to_owned();
-    for arg in args {
-        key.push(',');
-        key.push_str(&file.squeezed(arg.value));
-    }
-    (!args.is_empty()).then_some(key)
-}
-
 /// How an argument is written without what says that it is for the second time, or a copy:
 /// `retry_request`, `request.clone()`.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut text = text.trim_start_matches(['&', '*']);
     for copies in [".clone()", ".Clone()", ".copy()", ".to_owned()", ".to_vec()", ".to_string()"] {
         text = text.trim_end_matches(copies);
@@ -240,6 +179,7 @@ fn pair(
     }
     let equal = calls.iter().all(|call| file.squeezed(*call) == file.squeezed(calls[0]));
     let again = said_between(file, &calls)
+        || exact && says_so_itself(file, &calls)
         || exact && (at_once(file, calls[0], calls[1]) || once::at_once(file, calls[0], calls[1]));
     if exact != equal || !again {
         return None;
@@ -256,7 +196,9 @@ fn pair(
     if !(handled || first && (second || in_vain::asked_before(file, calls[0], calls[1]))) {
         return None;
     }
-    if in_vain::raises_anyway(file, calls[0], calls[1]) {
+    if in_vain::raises_anyway(file, calls[0], calls[1])
+        || in_vain::takes_back(file, calls[0], calls[1])
+    {
         return None;
     }
     Some(Candidate {
@@ -288,7 +230,7 @@ pub(super) fn handler_of(file: &File<'_, '_>, first: Id, second: Id) -> Option<I
 }
 
 /// Whether a call stands in a handler of the `try` that the other one stands in.
-fn handles(file: &File<'_, '_>, first: Id, second: Id) -> bool {
+pub(super) fn handles(file: &File<'_, '_>, first: Id, second: Id) -> bool {
     handler_of(file, first, second).is_some()
 }
 
@@ -387,6 +329,15 @@ fn said_between(file: &File<'_, '_>, calls: &[Id]) -> bool {
         || words::drops_what_was_kept(&between)
 }
 
+/// Whether the function that two equal calls stand in has a name that says that it retries, or
+/// something waits between them.
+fn says_so_itself(file: &File<'_, '_>, calls: &[Id]) -> bool {
+    let tree = file.tree;
+    let home = tree.function_of(calls[0]).filter(|home| tree.function_of(calls[1]) == Some(*home));
+    let name = home.and_then(|home| file.function_name(home));
+    name.is_some_and(words::about_retry) || pauses_between(file, calls[0], calls[1])
+}
+
 /// Whether the second call is the first thing that is done about the failure of the first, which
 /// was the last of what was tried: `try { f() } catch (E) { f() }`, `if r.status == 500 { r = f() }`.
 fn at_once(file: &File<'_, '_>, first: Id, second: Id) -> bool {
@@ -441,7 +392,8 @@ fn at_once(file: &File<'_, '_>, first: Id, second: Id) -> bool {
             Kind::Block(tried) => {
                 !does_before(file, tried, one)
                     && (tried.last() == Some(&one)
-                        || after(file, tried, one) == after(file, all, other))
+                        || after(file, tried, one) == after(file, all, other)
+                        || gives(file, tried, one, other))
             }
             _ => false,
         },
@@ -452,6 +404,21 @@ fn at_once(file: &File<'_, '_>, first: Id, second: Id) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether what a statement keeps is all that is given back after it, and the other one gives it
+/// back itself: `const x = f(); return x;`, and then `return f();`.
+fn gives(file: &File<'_, '_>, tried: &[Id], one: Id, other: Id) -> bool {
+    let tree = file.tree;
+    let (Kind::Let { target, .. } | Kind::Assign { target, .. }) = tree.kind(one) else {
+        return false;
+    };
+    let at = tried.iter().position(|id| *id == one).map_or(0, |at| at + 1);
+    let [last] = tried[at..] else { return false };
+    let same =
+        |id: Id| tree.last_name(id).is_some() && tree.last_name(id) == tree.last_name(*target);
+    matches!(tree.kind(last), Kind::Return(Some(value)) if same(*value))
+        && matches!(tree.kind(other), Kind::Return(Some(_)))
 }
 
 /// The `try` whose handler a question about what was caught stands in, and the handler.
@@ -556,7 +523,7 @@ fn changed(file: &File<'_, '_>, body: Id, first: Id, second: Id) -> bool {
 }
 
 /// Whether the result of a call is kept. A second call that is made for its result keeps it too.
-fn kept(file: &File<'_, '_>, call: Id) -> bool {
+pub(super) fn kept(file: &File<'_, '_>, call: Id) -> bool {
     let tree = file.tree;
     let mut inner = call;
     for up in tree.ancestors(call) {
@@ -565,6 +532,8 @@ fn kept(file: &File<'_, '_>, call: Id) -> bool {
             Kind::Assign { value, .. } => return *value == inner,
             Kind::Return(_) => return true,
             Kind::Await(_) | Kind::Propagate(_) => {}
+            // `if err := db.Save(m).Error; err == nil`.
+            Kind::Field { name: "Error" | "error" | "err", of } if *of == inner => {}
             _ => return false,
         }
         inner = up;

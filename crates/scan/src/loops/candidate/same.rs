@@ -29,7 +29,13 @@ fn counts(name: &str) -> bool {
 pub(super) fn continues(file: &File<'_, '_>, call: Id, function: Id) -> bool {
     let tree = file.tree;
     let Kind::Call { args, .. } = tree.kind(call) else { return false };
-    args.iter().all(|arg| carried(file, arg.value, function, 0)) && !rewritten(file, args, function)
+    let Kind::Function { params, .. } = tree.kind(function) else { return false };
+    // What the last attempt gave, for when there is no other: `send(request, retry - 1, response)`.
+    let previous = |at: usize| {
+        params.get(at).is_some_and(|param| words::any(param.name, &["prev", "previous", "last"]))
+    };
+    args.iter().enumerate().all(|(at, arg)| previous(at) || carried(file, arg.value, function, 0))
+        && !rewritten(file, args, function)
 }
 
 /// Whether a function calls itself with a fixed value for something that its operation is given:
@@ -446,7 +452,12 @@ fn moves(file: &File<'_, '_>, name: &str, value: Id) -> bool {
     let own =
         |id: Id| tree.walk_here(id).any(|at| matches!(tree.kind(at), Kind::Name(n) if *n == name));
     match tree.kind(value) {
-        Kind::Field { of, .. } => matches!(tree.kind(*of), Kind::Name(n) if *n == name),
+        Kind::Field { of, .. } => match tree.kind(*of) {
+            Kind::Name(own) => *own == name,
+            // `url = new URL(location, url).href`.
+            Kind::Call { .. } => moves(file, name, *of),
+            _ => false,
+        },
         Kind::Call { callee, args, .. } => {
             let last = tree.last_name(*callee).unwrap_or_default();
             let same = words::any(

@@ -1,6 +1,6 @@
 //! What stands around a candidate: its names, its words, and what says that it reaches out.
 
-use crate::loops::candidate::{Candidate, Shape};
+use crate::loops::candidate::{Candidate, Shape, pauses_between};
 use crate::loops::file::File;
 use crate::loops::machine::{Trace, seen};
 use crate::loops::words;
@@ -46,6 +46,17 @@ pub(super) struct Context {
     pub(super) ticks: bool,
     /// A person is asked in each round, so that each is done with other words.
     prompts: bool,
+}
+
+/// The text of a candidate; of a jump backward all that is jumped over.
+fn text_of<'s>(tree: &Tree<'s>, candidate: &Candidate) -> &'s str {
+    let whole = || {
+        let block = tree.parent(candidate.entry)?;
+        let (from, to) = (tree.span(candidate.entry).start, tree.span(block).end);
+        tree.text().get(from as usize..to as usize)
+    };
+    let jumped = (candidate.shape == Shape::Goto).then(whole).flatten();
+    jumped.unwrap_or_else(|| tree.source(candidate.place))
 }
 
 impl Context {
@@ -124,7 +135,12 @@ impl Context {
             said,
             mistake: mistake && !checked,
             nothing_yet,
-            pauses: candidate.shape == Shape::Repeat && pauses(file, group),
+            pauses: match group {
+                [first, .., last] if candidate.shape == Shape::Repeat => {
+                    pauses_between(file, *first, *last)
+                }
+                _ => false,
+            },
             asks: words::asks_a_person(tree.source(callee)),
             joins: joins(file, callee),
             consumes: consumes(tree, call, &last),
@@ -137,7 +153,7 @@ impl Context {
             },
             prompts,
             polls: candidate.subject.is_some() && says_it_polls(tree, candidate.place),
-            text: tree.source(candidate.place).chars().take(4000).collect(),
+            text: text_of(tree, candidate).chars().take(4000).collect(),
             last,
             call: file.brief(call, 200),
             function,
@@ -229,22 +245,6 @@ fn says_it_polls(tree: &Tree<'_>, place: Id) -> bool {
     let words = words::words(comment);
     let first = words.first().map(|word| &**word);
     matches!(first, Some("poll" | "polls" | "polling")) && !words::about_retry(comment)
-}
-
-/// Whether something waits in the function of two calls between the first and the second.
-fn pauses(file: &File<'_, '_>, group: &[Id]) -> bool {
-    let tree = file.tree;
-    let (Some(first), Some(last)) = (group.first(), group.last()) else { return false };
-    let (from, to) = (tree.span(*first).end, tree.span(*last).start);
-    let Some(home) = tree.function_of(*first) else { return false };
-    tree.walk_here(home).any(|at| match tree.kind(at) {
-        Kind::Call { callee, .. } if (from..to).contains(&tree.span(at).start) => {
-            let last = tree.last_name(*callee).unwrap_or_default();
-            let path = tree.path(*callee).unwrap_or_else(|| vec!["", last]);
-            words::sleep(file.language, &path, last).is_some()
-        }
-        _ => false,
-    })
 }
 
 /// What runs already, by the words of its type or of what made it.

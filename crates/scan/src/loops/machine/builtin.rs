@@ -229,7 +229,12 @@ impl<'s> Machine<'_, '_, 's> {
                 | "int"
                 | "int31"
         );
-        if !whole || (lower == "n" && source != "rand") || (lower == "int" && source != "rand") {
+        // `float64(base)` only converts.
+        let converts = matches!(lower, "float64" | "float32" | "f64" | "u64" | "u32" | "gen");
+        if !whole
+            || (matches!(lower, "n" | "int") && source != "rand")
+            || source.is_empty() && converts && !args.is_empty()
+        {
             return Ok(None);
         }
         if matches!(lower, "next")

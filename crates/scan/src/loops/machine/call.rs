@@ -77,6 +77,12 @@ impl<'s> Machine<'_, '_, 's> {
             return Ok(value);
         }
         if let Some(how) = sleep {
+            if self.is_future(id, &called.path) {
+                let before = self.trace.waits.len();
+                self.sleeps(id, how, args)?;
+                let waited = self.trace.waits.drain(before..).next_back();
+                return Ok(waited.map_or(Value::Unknown, |wait| Value::Timer(wait.ms)));
+            }
             // `Atomics.wait(shared, 0, 0, ms)`: until it is told, which nobody does.
             let how_long =
                 if called.path[..] == ["Atomics", "wait"] { args.len().min(3) } else { 0 };
@@ -120,7 +126,24 @@ impl<'s> Machine<'_, '_, 's> {
         if let Some(wait) = self.pause_elsewhere(last, args)? {
             return Ok(wait);
         }
+        if let Some(usual) = self.usual_of_getter(id) {
+            let text = self.file.brief(id, 60);
+            return Ok(self.symbol(text, Some(usual)));
+        }
         self.other(id, *callee, args)
+    }
+
+    /// Whether a call of Rust only makes a future that waits later: `let pause = sleep(wait);`.
+    fn is_future(&self, id: Id, path: &[&str]) -> bool {
+        self.file.language == Language::Rust
+            && !path.contains(&"thread")
+            && self.tree.function_of(id).is_some_and(|function| {
+                matches!(self.tree.kind(function), Kind::Function { is_async: true, .. })
+            })
+            && self
+                .tree
+                .parent(id)
+                .is_some_and(|up| matches!(self.tree.kind(up), Kind::Let { value: Some(_), .. }))
     }
 
     /// `now.After(deadline)`, `Instant.now().isBefore(end)`.
@@ -495,6 +518,8 @@ impl<'s> Machine<'_, '_, 's> {
         }
         if let Some(default) = args.get(1).filter(|_| named)
             && let Some(mut num) = self.eval(default.value)?.num()
+            // Nought is for where it says nothing.
+            && !(self.plan.hints && num.high == 0.0)
         {
             num.server = self.plan.hints;
             return Ok(Some(Value::Num(num)));

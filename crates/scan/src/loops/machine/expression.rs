@@ -63,7 +63,10 @@ impl<'s> Machine<'_, '_, 's> {
                         match default {
                             Value::Num(num) if !num.server => {
                                 let text = self.file.brief(left, 60);
-                                Ok(self.symbol(text, Some(num)))
+                                let known = self.symbol(text, Some(num));
+                                // One that grows is another the next time.
+                                let moved = known.num().is_some_and(|known| known.low < num.low);
+                                Ok(if moved { default } else { known })
                             }
                             Value::Bool(_) | Value::Null => Ok(Value::Unknown),
                             other => Ok(other),

@@ -2,9 +2,8 @@
 
 use super::super::value::{Num, Part, Truth, Value};
 use super::super::words;
-use super::names::is_retry_after;
-use super::{Cut, ENDLESS, Exit, Fate, Flow, MOST_YIELDED, Machine, seen};
-use crate::tree::{Arg, Arm, Handler, Id, Kind, LoopForm, Op};
+use super::{Cut, ENDLESS, Exit, Fate, Flow, Machine, seen};
+use crate::tree::{Arm, Handler, Id, Kind, LoopForm, Op};
 
 /// Rounds of a loop that nobody looks at.
 const OTHER_ROUNDS: u32 = 40;
@@ -282,8 +281,9 @@ impl<'s> Machine<'_, '_, 's> {
                     Kind::Call { callee, .. } => *callee,
                     _ => over,
                 };
+                let listed = self.are_waits(head);
                 let counts = tree.last_name(head).is_some_and(|name| {
-                    words::about_retry(name) || words::any(name, &["times", "tries"])
+                    !listed && (words::about_retry(name) || words::any(name, &["times", "tries"]))
                 });
                 if counts && let Some(num) = self.as_number(over, &value) {
                     self.bounded_by(num);
@@ -301,30 +301,10 @@ impl<'s> Machine<'_, '_, 's> {
                 let length = length.unwrap_or(Num::exact(f64::from(UNKNOWN_ELEMENTS)));
                 self.bounded_by(length);
                 let count = length.high.clamp(0.0, f64::from(most)) as usize;
-                Ok(vec![Value::Unknown; count])
+                let one = if listed { Self::one_of(length) } else { Value::Unknown };
+                Ok(vec![one; count])
             }
         }
-    }
-
-    /// What a generator of this file gives, if it comes to its end.
-    fn generated(&mut self, call: Id, args: &'_ [Arg<'s>]) -> Result<Option<Vec<Value>>, Exit<'s>> {
-        let tree = self.tree;
-        let Some(function) = self.file.callee(call) else { return Ok(None) };
-        let Kind::Function { body, .. } = tree.kind(function) else { return Ok(None) };
-        if self.yielded.is_some()
-            || !tree.walk_here(*body).any(|id| matches!(tree.kind(id), Kind::Yield(_)))
-        {
-            return Ok(None);
-        }
-        let mut given = Vec::new();
-        for arg in args {
-            given.push((arg.name, self.eval(arg.value)?));
-        }
-        self.yielded = Some(Vec::new());
-        let end = self.invoke(function, given, 0);
-        let all = self.yielded.take().unwrap_or_default();
-        end?;
-        Ok((!all.is_empty() && all.len() < MOST_YIELDED).then_some(all))
     }
 
     pub(super) fn bounded_by(&mut self, num: Num) {
@@ -495,37 +475,6 @@ impl<'s> Machine<'_, '_, 's> {
         }
     }
 
-    /// Gives the names in a pattern what they stand for.
-    pub(super) fn capture(&mut self, pattern: Id, value: &Value) -> Result<(), Exit<'s>> {
-        let tree = self.tree;
-        if let Kind::Call { args, .. } = tree.kind(pattern) {
-            // `Err(Error::Limited { retry_after })` has names further in.
-            for at in args.iter().flat_map(|arg| tree.walk(arg.value)) {
-                if let Kind::Name(name) = tree.kind(at)
-                    && name.starts_with(|c: char| c.is_lowercase() || c == '_')
-                {
-                    let inner = match value {
-                        _ if is_retry_after(name) => self.server_value(at),
-                        // What advice says of another attempt is not what failed.
-                        Value::Outcome(Part::Doubt, true) => Value::Unknown,
-                        Value::Outcome(_, true) => Value::Outcome(Part::Error, true),
-                        Value::Outcome(_, false) => Value::Outcome(Part::Field, false),
-                        Value::Num(num) if num.server => value.clone(),
-                        _ => Value::Unknown,
-                    };
-                    self.set_here(name, inner);
-                }
-            }
-        } else if let Kind::Name(name) = tree.kind(pattern)
-            && name.starts_with(char::is_lowercase)
-        {
-            self.set_here(name, value.clone());
-        } else if let Kind::Let { target, .. } = tree.kind(pattern) {
-            return self.capture(*target, value);
-        }
-        Ok(())
-    }
-
     /// Go's `select`: a timer that fires and goes on, before a default, before the first.
     fn select(&mut self, id: Id, arms: &'_ [Arm]) -> Flow<'s> {
         // A `switch` without a subject: its patterns are conditions.
@@ -543,9 +492,13 @@ impl<'s> Machine<'_, '_, 's> {
                 if words::is_stop(self.tree.source(*pattern)) {
                     continue;
                 }
+                let before = self.trace.waits.len();
                 if let Value::Timer(num) = self.eval(*pattern)? {
                     timer = Some(num);
                 }
+                // `_ = sleep(wait) => …` of Rust: it waits only if that comes first.
+                let waited = self.trace.waits.drain(before..).next_back();
+                timer = timer.or(waited.map(|wait| wait.ms));
             }
             let answered = arm.patterns.iter().any(|p| self.holds_an_answer(*p));
             let stop = arm.patterns.iter().any(|p| words::is_stop(self.tree.source(*p)));

@@ -56,6 +56,13 @@ impl<'s> Machine<'_, '_, 's> {
                     }
                     return Ok(Value::Null);
                 }
+                if let (Value::Unknown | Value::Num(_), Some(_)) = (&list, index.num())
+                    && self.are_waits(*of)
+                    && !tree.source(id).contains("?.")
+                {
+                    let length = self.symbol(self.file.brief(*of, 60), None).num();
+                    return Ok(length.map_or(Value::Unknown, Self::one_of));
+                }
                 if let Value::Text(text) = &index
                     && is_retry_after(text)
                 {

@@ -1,6 +1,7 @@
 //! What is usual where nothing is certain: what all callers pass, what is put in where nothing was
 //! given.
 
+use super::super::file::Worth;
 use super::super::value::{Num, Value};
 use super::super::words;
 use super::Machine;
@@ -14,6 +15,7 @@ pub(crate) fn is_quantity(name: &str) -> bool {
     words::about_retry(name)
         || name.len() > 1 && words::any(name, words::COUNTERS)
         || words::any(name, words::WAITS)
+        || words::names_a_schedule(name)
 }
 
 impl<'s> Machine<'_, '_, 's> {
@@ -49,6 +51,18 @@ impl<'s> Machine<'_, '_, 's> {
         match usual {
             Some(num) => self.symbol(name.to_owned(), Some(num)),
             None => Value::Unknown,
+        }
+    }
+
+    /// What `config.getMaxRetries()` gives, as other files say.
+    pub(super) fn usual_of_getter(&self, id: Id) -> Option<Num> {
+        if !self.file.is_getter(id) {
+            return None;
+        }
+        match self.file.worth(id) {
+            Worth::Number { value, .. } => Some(Num::exact(value)),
+            Worth::Millis { ms, .. } => Some(Num::ms(ms)),
+            Worth::List { .. } | Worth::Unknown => None,
         }
     }
 
@@ -143,6 +157,12 @@ impl<'s> Machine<'_, '_, 's> {
             Kind::Number(_) => true,
             Kind::Binary { op: Op::Add | Op::Subtract | Op::Multiply, left, right } => {
                 inner(*left) && inner(*right)
+            }
+            // `Duration::from_millis(100)`, `Duration.ofSeconds(5)`.
+            Kind::Call { callee, args, .. } => {
+                let made = self.tree.source(*callee);
+                words::has(made, &["duration", "timespan", "timedelta"])
+                    && args.iter().all(|arg| inner(arg.value))
             }
             // A constant, or a unit: `time.Second`.
             Kind::Name(name) | Kind::Field { name, .. } => name.starts_with(char::is_uppercase),

@@ -97,6 +97,9 @@ impl<'s> Machine<'_, '_, 's> {
             if value == Value::Unknown && !bare(place) {
                 value = self.elsewhere(at);
             }
+            if value == Value::Unknown && tree.class_of(place).is_some() {
+                value = self.field_elsewhere(at, name);
+            }
             if changed
                 && !constant
                 && let Value::Num(num) = value
@@ -122,12 +125,22 @@ impl<'s> Machine<'_, '_, 's> {
                 Kind::Name(param) => self.parameter(place, param),
                 _ => self.constant_of(*value),
             };
+            let first =
+                if first == Value::Unknown { self.field_elsewhere(at, name) } else { first };
             // What is set again has no first value, unless that is a number that grows.
             if given.len() == 1 || first.num().is_some() {
                 return first;
             }
         }
-        if all.is_empty() { self.elsewhere(at) } else { self.filled_in(at, name) }
+        if all.is_empty() {
+            return self.elsewhere(at);
+        }
+        let filled_in = self.filled_in(at, name);
+        let member = declared.iter().any(|id| tree.class_of(*id).is_some()) || !given.is_empty();
+        if filled_in == Value::Unknown && member {
+            return self.field_elsewhere(at, name);
+        }
+        filled_in
     }
 
     /// What a name that this file does not declare is worth: a constant of another one, or of the
@@ -141,9 +154,27 @@ impl<'s> Machine<'_, '_, 's> {
         if !quantity {
             return Value::Unknown;
         }
-        let (num, sure) = match self.file.worth(at) {
+        let worth = self.file.worth(at);
+        self.worth(at, worth)
+    }
+
+    /// What a field of the object itself is, of which this file says nothing: as other files say.
+    fn field_elsewhere(&mut self, at: Id, name: &str) -> Value {
+        if !super::is_quantity(name) {
+            return Value::Unknown;
+        }
+        let worth = self.file.usual_field(name);
+        self.worth(at, worth)
+    }
+
+    fn worth(&mut self, at: Id, worth: Worth) -> Value {
+        let (num, sure) = match worth {
             Worth::Number { value, sure } => (Num::exact(value), sure),
             Worth::Millis { ms, sure } => (Num::ms(ms), sure),
+            Worth::List { all, sure: true } => {
+                return Value::List(all.iter().map(|num| Value::Num(*num)).collect());
+            }
+            Worth::List { all, sure: false } => return self.usual_list(at, &all),
             Worth::Unknown => return Value::Unknown,
         };
         if sure {
@@ -155,6 +186,9 @@ impl<'s> Machine<'_, '_, 's> {
 
     /// The same for a field of an object that may have been given something else since.
     pub(super) fn usually(&mut self, at: Id) -> Value {
+        if let Worth::List { all, .. } = self.file.worth(at) {
+            return self.usual_list(at, &all);
+        }
         match self.elsewhere(at) {
             Value::Num(num) if num.symbol == 0 => {
                 let text = self.file.brief(at, 60);
@@ -235,11 +269,23 @@ impl<'s> Machine<'_, '_, 's> {
             self.file.language,
             Language::CSharp | Language::Java | Language::Kotlin | Language::Go
         );
+        let script = matches!(
+            self.file.language,
+            Language::JavaScript | Language::TypeScript | Language::Tsx
+        );
         // A variable of a package stands in no class.
-        let module = self.file.language == Language::Go;
+        let module = self.file.language == Language::Go || script;
         let named = matches!(tree.kind(assign), Kind::Assign { op: None, target, .. }
             if matches!(tree.kind(*target), Kind::Name(_) | Kind::List(_)));
-        if !(fields && named && (class.is_some() || module) && tree.class_of(assign) == class) {
+        let home = tree.class_of(assign);
+        let there = home == class && (class.is_some() || module) || module && home.is_none();
+        if !((fields || script) && named && there) {
+            return false;
+        }
+        // `const { limit = 3 } = options` is a variable of its own.
+        let outside =
+            |id: &Id| matches!(tree.kind(*id), Kind::Let { .. }) && tree.function_of(*id).is_none();
+        if script && !self.file.assigned(name).iter().any(outside) {
             return false;
         }
         let Some(function) = tree.function_of(assign) else { return false };

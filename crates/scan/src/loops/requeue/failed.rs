@@ -1,6 +1,7 @@
 //! Where something failed: the handler of a `try`, the branch of an error, the arm of one; and what
 //! was done before.
 
+use super::leaves;
 use crate::language::Language;
 use crate::loops::file::File;
 use crate::loops::words;
@@ -27,6 +28,8 @@ pub(super) fn failures(file: &File<'_, '_>, id: Id) -> Vec<Failed> {
         Kind::If { test, then, otherwise } => {
             let Some((holds, work)) = fails(file, *test) else { return Vec::new() };
             let region = if holds { Some(*then) } else { *otherwise };
+            // `if err == nil { return }`, and what follows it.
+            let region = region.or_else(|| tree.parent(id).filter(|_| leaves(file, *then)));
             region.map(|region| Failed { place: id, region, work }).into_iter().collect()
         }
         Kind::Match { of: Some(of), arms } => {

@@ -6,7 +6,7 @@ use foldhash::{HashSet, HashSetExt as _};
 use super::back::{QUEUES, STATES, puts};
 use super::counter::MOST;
 use super::failed::{Failed, failures};
-use super::policy;
+use super::{policy, workqueue};
 use crate::language::Language;
 use crate::loops::file::File;
 use crate::loops::words;
@@ -103,7 +103,9 @@ fn finding(file: &File<'_, '_>, failed: &Failed, back: Id) -> Finding {
     };
     let waits = waits(file, failed.region);
     let delay = if waits.is_empty() { DelayKind::None } else { DelayKind::Dynamic };
-    let policy = policy(file, [span.line, span.end_line], attempts, (delay, Jitter::None), back);
+    let lines = [span.line, span.end_line.max(tree.span(back).end_line)];
+    let mut policy = policy(file, lines, attempts, (delay, Jitter::None), back);
+    workqueue::describe(file, &mut policy, back);
     let failure = Some(failed.region);
     Finding { policy, sites: Sites { place: failed.place, operation: back, failure, waits } }
 }
@@ -112,8 +114,9 @@ fn finding(file: &File<'_, '_>, failed: &Failed, back: Id) -> Finding {
 fn put_back(file: &File<'_, '_>, failed: &Failed) -> Option<Id> {
     let tree = file.tree;
     let mut worked_on: Option<HashSet<&str>> = None;
+    let start = tree.span(failed.place).start;
     // Also in what is handed to a transaction.
-    tree.walk(failed.region).find(|at| {
+    tree.walk(failed.region).filter(|at| tree.span(*at).start >= start).find(|at| {
         let named = |id: Id, given: &HashSet<&str>| {
             tree.walk_here(id)
                 .any(|at| matches!(tree.kind(at), Kind::Name(name) if given.contains(name)))

@@ -129,8 +129,14 @@ pub(in crate::loops) fn waits_by_its_arguments<'s>(
 /// Whether a name is one of waits or limits of time, of which each attempt gets one.
 pub(in crate::loops) fn names_waits(name: &str) -> bool {
     any(name, super::WAITS)
-        || any(name, &["delays", "timeouts", "backoffs", "waits", "intervals"])
+        || names_a_schedule(name)
+        || any(name, &["timeouts"])
         || super::about_retry(name)
+}
+
+/// Whether a name is one of a list of waits, one for each retry: `retry_schedule`, `delays`.
+pub(in crate::loops) fn names_a_schedule(name: &str) -> bool {
+    any(name, &["delays", "backoffs", "waits", "intervals", "schedule", "sleeps", "pauses"])
 }
 
 /// Calls that make a timer.
