@@ -2,8 +2,10 @@
 
 mod call;
 mod catalogue;
+mod closure;
 mod decorated;
 mod given;
+mod grown;
 mod keys;
 mod manifests;
 mod names;

@@ -182,6 +182,13 @@ pub(super) struct Param {
     /// Of a function of the attempt's number: the number of the first; 1 if not said.
     #[serde(default)]
     pub(super) first: Option<f64>,
+    /// Of a function: what counts the attempts in it, a parameter (`#1`) or a field
+    /// (`retryCount`); the first parameter if not said.
+    #[serde(default)]
+    pub(super) counter: Vec<String>,
+    /// Of a function: what it waits itself, and not what it gives.
+    #[serde(default)]
+    pub(super) sleeps: bool,
     /// What it is in this part if it is not given; durations in milliseconds.
     #[serde(default)]
     pub(super) or: Option<f64>,

@@ -13,8 +13,10 @@ const NODES: usize = 400;
 const FOLLOWED: usize = 6;
 
 /// Words in the name of a function that makes a strategy.
-const MAKERS: &[&str] =
-    &["backoff", "back_off", "retry", "retries", "policy", "strategy", "delay", "wait", "schedule"];
+const MAKERS: &[&str] = &[
+    "backoff", "back_off", "retry", "retries", "policy", "strategy", "delay", "wait", "schedule",
+    "opts", "options",
+];
 
 /// Parts that stand anywhere in what is given, names followed: `stop_after_attempt(3)`.
 pub(super) fn nested<'e>(

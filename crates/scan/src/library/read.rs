@@ -4,7 +4,7 @@ use foldhash::HashSet;
 
 use super::catalogue::{Counts, Defaults, Entry, Param, Settings};
 use super::given::{Found, Given};
-use super::{Context, manifests, parts, schedule};
+use super::{Context, closure, manifests, parts, schedule};
 use crate::policy::{
     Attempts, By, Confidence, Delay, DelayKind, From, Jitter, Kind as What, Policy, Setting,
 };
@@ -123,9 +123,9 @@ fn unknown_attempts(text: &str) -> Attempts {
     Attempts::Dynamic { expression: text.to_owned(), low: None, high: None, usual: None }
 }
 
-struct Reader<'r, 't, 's> {
-    values: &'r Values<'t, 's>,
-    policy: &'r mut Policy,
+pub(super) struct Reader<'r, 't, 's> {
+    pub(super) values: &'r Values<'t, 's>,
+    pub(super) policy: &'r mut Policy,
     off: bool,
     /// How many parts have said how the wait grows.
     delays: usize,
@@ -270,6 +270,23 @@ impl Reader<'_, '_, '_> {
             self.off = true;
             return;
         }
+        // Only where the library asks the function before each attempt.
+        let asked = param.first.is_some() || !param.counter.is_empty();
+        if let Some(function) = self.function(&found).filter(|_| asked)
+            && let Some(times) = closure::times(self.values, function, param)
+        {
+            let value = match times {
+                closure::Times::Count(0) => {
+                    self.off = true;
+                    return;
+                }
+                closure::Times::Count(retries) => Attempts::Count(retries + 1),
+                closure::Times::Ever => Attempts::Infinite,
+            };
+            let from = self.from(&found.value.place);
+            self.policy.attempts_total = Setting { value, from };
+            return;
+        }
         let from = if param.chooses { From::Default } else { self.from(&found.value.place) };
         let meaning = key(&found.value.data).and_then(|key| param.values.get(&key));
         let meaning = meaning.or_else(|| param.values.get("*"));
@@ -371,6 +388,15 @@ impl Reader<'_, '_, '_> {
                 or = or.or(param.or);
                 continue;
             };
+            if param.sleeps {
+                let function = self.function(&found);
+                let sleeps = function.filter(|id| schedule::sleeps(self.values, *id));
+                let from = self.from(&found.value.place);
+                match sleeps {
+                    Some(function) => return self.grown(Some(function), param, from),
+                    None => continue,
+                }
+            }
             if let Some(meaning) = key(&found.value.data).and_then(|key| param.values.get(&key)) {
                 let from = self.from(&found.value.place);
                 match meaning.as_str() {
@@ -412,11 +438,13 @@ impl Reader<'_, '_, '_> {
                             Setting { value: Jitter::Random, from: from.clone() };
                         return Some(Setting { value: low.max(0.0).midpoint(high), from });
                     }
-                    let made = found.node.map(|node| self.values.definition(node).unwrap_or(node));
-                    let function = made.filter(|node| {
-                        matches!(self.values.tree().kind(*node), Kind::Function { .. })
-                    });
                     if is_base {
+                        let function = self.function(&found);
+                        if let (None, Some(node), Data::Unknown(_)) =
+                            (function, found.node, &found.value.data)
+                        {
+                            self.written(node, &from);
+                        }
                         return self.grown(function, param, from);
                     }
                     if let Data::Unknown(text) = &found.value.data {
@@ -427,30 +455,6 @@ impl Reader<'_, '_, '_> {
             }
         }
         or.map(Setting::default_of)
-    }
-
-    /// A base that is not a number: a function of the attempt's number, or nothing known.
-    fn grown(&mut self, function: Option<Id>, param: &Param, from: From) -> Option<Setting<f64>> {
-        let delay = &mut self.policy.delay;
-        delay.base_ms = None;
-        delay.factor = None;
-        let function = function?;
-        match schedule::of_function(self.values, function, param) {
-            Some(grown) => {
-                delay.kind = Setting { value: grown.kind, from: from.clone() };
-                if let Some(factor) = grown.factor {
-                    delay.factor = Some(Setting { value: factor, from: from.clone() });
-                }
-                if grown.random {
-                    delay.jitter = Setting { value: Jitter::Random, from: from.clone() };
-                }
-                Some(Setting { value: grown.first, from })
-            }
-            None => {
-                delay.kind = Setting { value: DelayKind::Dynamic, from };
-                None
-            }
-        }
     }
 
     fn number(&mut self, params: &[Param], given: &Given) -> Option<Setting<f64>> {

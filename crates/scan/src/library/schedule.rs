@@ -1,9 +1,10 @@
 //! The waits that follow from a policy's settings.
 
 use super::catalogue::Param;
+use super::closure;
 use crate::policy::{Attempts, DelayKind, Jitter, Policy};
 use crate::tree::{Id, Kind};
-use crate::value::{Data, Value, Values};
+use crate::value::Values;
 
 /// So many waits are shown.
 const WAITS: usize = 16;
@@ -22,22 +23,14 @@ pub(super) struct Grown {
 
 /// What a function of the attempt's number gives for the first three; `None`: that cannot be told.
 pub(super) fn of_function(values: &Values<'_, '_>, function: Id, param: &Param) -> Option<Grown> {
-    let Kind::Function { params, body, .. } = values.tree().kind(function) else { return None };
-    let name = params.first().map_or("", |param| param.name);
+    let Kind::Function { body, .. } = values.tree().kind(function) else { return None };
+    let waits_for = if param.sleeps { slept(values, *body)? } else { *body };
     let start = param.first.unwrap_or(1.0);
     let mut waits = [(0.0, 0.0); 3];
     let mut random = false;
     for (at, wait) in waits.iter_mut().enumerate() {
         let number = start + at as f64;
-        let env = |asked: &str| {
-            // `n`, or a part of what is handed over: `context.AttemptNumber`.
-            let own = asked == name
-                || asked.strip_prefix(name).is_some_and(|rest| {
-                    rest.starts_with('.') && rest.to_ascii_lowercase().contains("attempt")
-                });
-            (own && !name.is_empty()).then(|| Value::exact(Data::Number(number), 0))
-        };
-        let value = values.within(*body, &env);
+        let value = closure::at(values, function, param, number, waits_for);
         random |= value.random;
         *wait = value.millis_between(param.unit)?;
     }
@@ -57,6 +50,23 @@ pub(super) fn of_function(values: &Values<'_, '_>, function: Id, param: &Param) 
         (DelayKind::Dynamic, None)
     };
     Some(Grown { kind, first: a, factor, random })
+}
+
+/// Whether a function waits by itself.
+pub(super) fn sleeps(values: &Values<'_, '_>, function: Id) -> bool {
+    slept(values, function).is_some()
+}
+
+/// What a function waits for by itself: `delay(n * 100)`.
+fn slept(values: &Values<'_, '_>, body: Id) -> Option<Id> {
+    let tree = values.tree();
+    tree.walk(body).find_map(|at| match tree.kind(at) {
+        Kind::Call { callee, args, .. } => {
+            let sleeps = matches!(tree.last_name(*callee), Some("delay" | "sleep" | "Delay"));
+            args.first().filter(|_| sleeps).map(|arg| arg.value)
+        }
+        _ => None,
+    })
 }
 
 /// Fills in the waits, and how many attempts a deadline leaves where nothing else ends them.

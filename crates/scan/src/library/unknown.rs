@@ -2,6 +2,7 @@
 //! call of something that says it retries and is given what to do, or a number of retries that is
 //! given as an option.
 
+mod asked;
 mod options;
 mod own;
 
@@ -179,6 +180,8 @@ pub(crate) fn called(tree: &Tree<'_>, context: &Context<'_, '_, '_>) -> BTreeSet
     let helpers = tree.ids().filter_map(|id| helper(tree, id));
     let mut names: BTreeSet<_> = helpers.map(|helper| helper.name.to_owned()).collect();
     names.extend(options::names(tree, context));
+    names.extend(asked::names(tree));
+    names.extend(own::of_packages(tree));
     names
 }
 
@@ -220,8 +223,15 @@ pub(crate) fn find(
         };
         known.iter().any(near) || found.iter().any(near)
     };
-    let given = options::find(tree, context, |name| helpers.declares(name), said);
+    let given = options::find(tree, context, |name| helpers.declares(name), &said);
+    let asked = asked::find(tree, context, said);
     found.extend(given);
+    for policy in asked {
+        let known = |one: &Policy| one.line <= policy.end_line && policy.line <= one.end_line;
+        if !found.iter().any(known) {
+            found.push(policy);
+        }
+    }
     found
 }
 
@@ -234,9 +244,11 @@ fn says(name: &str) -> bool {
     let words = words_of(name);
     let word =
         |at: Option<&Box<str>>, list: &[&str]| at.is_some_and(|word| list.contains(&&**word));
+    // `RetryOnError` retries, and a `RetryError` is what came of it.
+    let on = words.len().checked_sub(2).is_some_and(|at| &*words[at] == "on");
     words.iter().any(|word| SAY.contains(&&**word))
         && !word(words.first(), NOT_FIRST)
-        && !word(words.last(), NOT_LAST)
+        && (on || !word(words.last(), NOT_LAST))
 }
 
 /// A call of something whose name says that it retries, that is given a function.

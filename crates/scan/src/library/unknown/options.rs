@@ -234,7 +234,9 @@ fn origin<'s>(
 fn policy(tree: &Tree<'_>, context: &Context<'_, '_, '_>, given: &Given<'_>) -> Option<Policy> {
     let Given { whole, option, value, to, module } = given;
     let known = context.values.of(*value);
-    let number = match known.number() {
+    // What another file says of a field of that name is not told here.
+    let told = known.trust == Trust::Exact || known.place.path.is_none();
+    let number = match known.number().filter(|_| told) {
         Some(number) if (1.0..=MOST).contains(&number) && number.fract() == 0.0 => {
             Some(number as u32)
         }
@@ -269,7 +271,7 @@ fn policy(tree: &Tree<'_>, context: &Context<'_, '_, '_>, given: &Given<'_>) -> 
 
 /// Whether a value is a setting that says itself that it counts retries: `settings.max_retries`,
 /// `env("MAX_RETRIES")`.
-fn is_setting(tree: &Tree<'_>, value: Id) -> bool {
+pub(super) fn is_setting(tree: &Tree<'_>, value: Id) -> bool {
     match tree.kind(value) {
         Kind::Field { name, .. } => counts(name),
         Kind::Index { at, .. } => matches!(tree.kind(*at), Kind::Text(text) if counts(text)),

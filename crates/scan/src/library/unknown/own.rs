@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{is_own, is_own_crate, number, says, unknown_policy};
+use super::{MOST, is_own, is_own_crate, number, says, unknown_policy};
 use crate::helpers::{Helpers, Meant};
 use crate::library::{Context, call};
-use crate::loops::{Helper, Part, Parts, is_helper_name, is_quantity};
+use crate::loops::{Helper, Part, Parts, is_helper_name, is_quantity, words_of};
 use crate::policy::{Attempts, By, Loop, Policy};
 use crate::tree::{Arg, Id, Kind, Tree};
 use crate::value::Data;
@@ -21,17 +21,29 @@ const WAITS: &[&str] = &["backoff", "delay", "duration", "interval", "sleep", "w
 /// Where a test waits until something holds.
 const TESTS: &[&str] = &["test", "tests", "testing", "testutil", "testutils"];
 
+/// What helpers are called in a package whose name says that they retry: `retryx.Do`.
+const PLAIN: &[&str] = &["Do", "DoWithData", "DoValue", "Run", "Call", "Exec", "Execute", "With"];
+
 /// A call of a helper, and what it is given to do.
 struct Used<'t, 's> {
     call: Id,
     name: &'s str,
     args: &'t [Arg<'s>],
     work: Option<usize>,
+    /// Whether it decorates what is done.
+    decorates: bool,
 }
 
 /// The names of such helpers: another file may declare them.
 pub(super) fn names(tree: &Tree<'_>) -> BTreeSet<String> {
     tree.ids().filter_map(|id| named(tree, id)).map(|used| used.name.to_owned()).collect()
+}
+
+/// Those of them that only the name of their package tells.
+pub(super) fn of_packages(tree: &Tree<'_>) -> BTreeSet<String> {
+    let mut names = names(tree);
+    names.retain(|name| PLAIN.contains(&name.as_str()));
+    names
 }
 
 /// Which helpers are called, and what they are told.
@@ -67,19 +79,38 @@ pub(super) fn find(
                 _ => {}
             }
         }
-        let counts = says(used.name)
-            && helpers.declares(used.name)
-            && used.args.len() >= 2
-            && is_told_numbers(tree, context, &used);
+        let known = says(used.name) && helpers.declares(used.name);
+        let told = used.args.len() >= 2 && is_told_numbers(tree, context, &used)
+            || used.decorates && number_of(context, used.args).is_some();
+        let counts = (known || is_of_own_package(tree, context, &used)) && told;
         all.extend(counts.then(|| unknown(tree, context, &used)));
     }
     all
 }
 
+/// Whether the package of this repository that a helper is of has a name that says so.
+fn is_of_own_package(tree: &Tree<'_>, context: &Context<'_, '_, '_>, used: &Used<'_, '_>) -> bool {
+    let Kind::Call { callee, .. } = tree.kind(used.call) else { return false };
+    let found = context.values.imports().qualify(tree, *callee);
+    PLAIN.contains(&used.name)
+        && found.is_some_and(|found| {
+            context.manifests.is_some_and(|all| all.is_own(&found.module, context.language))
+        })
+}
+
 /// A call, or the making of an object, whose name says that it retries.
 fn named<'t, 's>(tree: &'t Tree<'s>, id: Id) -> Option<Used<'t, 's>> {
     let Kind::Call { callee, args, .. } = tree.kind(id) else { return None };
-    let name = tree.last_name(*callee).filter(|name| is_helper_name(name))?;
+    let name = tree.last_name(*callee)?;
+    let owner = || match tree.kind(*callee) {
+        Kind::Field { of, .. } => {
+            tree.last_name(*of).is_some_and(|of| says(of) || of.starts_with("retry"))
+        }
+        _ => false,
+    };
+    if !(is_helper_name(name) || PLAIN.contains(&name) && owner()) {
+        return None;
+    }
     let of_tests = |part: &&str| TESTS.iter().any(|word| part.eq_ignore_ascii_case(word));
     if args.is_empty()
         || tree.is_parameter(*callee)
@@ -87,7 +118,11 @@ fn named<'t, 's>(tree: &'t Tree<'s>, id: Id) -> Option<Used<'t, 's>> {
     {
         return None;
     }
-    Some(Used { call: id, name, args, work: None })
+    let decorates = tree.parent(id).is_some_and(|up| match tree.kind(up) {
+        Kind::Function { decorators, .. } => decorators.contains(&id),
+        _ => false,
+    });
+    Some(Used { call: id, name, args, work: None, decorates })
 }
 
 /// Whether a number is among what is given besides the work.
@@ -127,8 +162,23 @@ fn is_own_number(tree: &Tree<'_>, context: &Context<'_, '_, '_>, id: Id) -> bool
         Kind::Unary { of, .. } => is_own_number(tree, context, *of),
         _ => {
             let value = context.values.of(id);
-            value.number().is_some_and(|number| number >= 1.0)
-                || matches!(value.data, Data::Duration(_))
+            let is_one = |data: &Data| {
+                matches!(data, Data::Duration(_))
+                    || matches!(data, Data::Number(number) if *number >= 1.0)
+            };
+            match &value.data {
+                // A wait for each retry.
+                Data::List(all) => !all.is_empty() && all.iter().all(|one| is_one(&one.data)),
+                Data::Record(entries) => {
+                    entries.iter().any(|(key, one)| is_quantity(key) && is_one(&one.data))
+                }
+                // A policy that is set elsewhere: `image.Retry`.
+                Data::Unknown(_) => match tree.kind(id) {
+                    Kind::Field { name, .. } => says(name) || super::options::counts(name),
+                    _ => false,
+                },
+                data => is_one(data),
+            }
         }
     }
 }
@@ -160,8 +210,11 @@ fn as_called(
     used: &Used<'_, '_>,
 ) -> Policy {
     let span = tree.span(used.call);
-    let mut notes = policy.notes;
-    notes.push(format!("{} of {path} does it", used.name));
+    let mut policy = policy;
+    policy.notes.push(format!("{} of {path} does it", used.name));
+    if let Some((waits, text)) = waits_given(tree, context, used.args) {
+        policy.waits_as_given(&waits, &text);
+    }
     Policy {
         by: By::HandRolled { shape: SHAPE.to_owned() },
         line: span.line,
@@ -172,11 +225,30 @@ fn as_called(
         call: match used.work {
             Some(work) => call::wrapped(tree, used.args[work].value, false),
             None if helper.is_handed => None,
-            None => policy.call,
+            None => policy.call.clone(),
         },
-        notes,
         ..policy
     }
+}
+
+/// A list of durations among what a call is given, in milliseconds, and how it is written.
+fn waits_given(
+    tree: &Tree<'_>,
+    context: &Context<'_, '_, '_>,
+    args: &[Arg<'_>],
+) -> Option<(Vec<f64>, String)> {
+    args.iter().find_map(|arg| {
+        let Data::List(all) = context.values.of(arg.value).data else { return None };
+        let waits: Option<Vec<f64>> = all
+            .iter()
+            .map(|one| match one.data {
+                Data::Duration(ms) => Some(ms),
+                _ => None,
+            })
+            .collect();
+        let text = tree.source(arg.value).chars().take(SHOWN).collect();
+        waits.filter(|waits| !waits.is_empty()).map(|waits| (waits, text))
+    })
 }
 
 /// Whether a module that is imported may be the file.
@@ -240,8 +312,9 @@ fn is_setting(tree: &Tree<'_>, id: Id) -> bool {
 
 /// A call of a helper whose loop is not understood.
 fn unknown(tree: &Tree<'_>, context: &Context<'_, '_, '_>, used: &Used<'_, '_>) -> Policy {
-    let Used { call: id, name, args, work } = *used;
+    let Used { call: id, name, args, work, decorates } = *used;
     let given = number(tree, args);
+    let usual = number_of(context, args).or(given);
     let attempts = Attempts::Dynamic {
         expression: match given {
             Some(given) => format!("{given}, with or without the first, by {name}"),
@@ -249,14 +322,67 @@ fn unknown(tree: &Tree<'_>, context: &Context<'_, '_, '_>, used: &Used<'_, '_>) 
         },
         low: Some(given.unwrap_or(1)),
         high: given.map(|given| given + 1),
-        usual: given,
+        usual,
     };
     let span = tree.span(id);
     let mut policy = unknown_policy(context, String::new(), attempts);
     policy.by = By::HandRolled { shape: SHAPE.to_owned() };
     policy.line = span.line;
     policy.end_line = span.end_line;
-    policy.call = work.and_then(|work| call::wrapped(tree, args[work].value, false));
+    policy.delay.base_ms = first_wait(context, args).map(crate::policy::Setting::derived);
+    policy.call = match work {
+        Some(work) => call::wrapped(tree, args[work].value, false),
+        None if decorates => call::wrapped(tree, id, true),
+        None => None,
+    };
+    if let Some((waits, text)) = waits_given(tree, context, args) {
+        policy.waits_as_given(&waits, &text);
+    }
     policy.notes = vec![format!("{name} of this repository retries what it is given")];
     policy
+}
+
+/// How often it tries in all, as a named argument or an object with such an entry says: one of
+/// retries has the first attempt beside it.
+fn number_of(context: &Context<'_, '_, '_>, args: &[Arg<'_>]) -> Option<u32> {
+    let whole = |key: &str, data: &Data| match data {
+        Data::Number(number) if (1.0..=MOST).contains(number) && number.fract() == 0.0 => {
+            let words = words_of(key);
+            let retries = words.iter().any(|word| matches!(&**word, "retries" | "retry"));
+            Some(*number as u32 + u32::from(retries))
+        }
+        _ => None,
+    };
+    let counts =
+        |key: &str| super::options::counts(key) || words_of(key).iter().any(|w| is_attempts(w));
+    args.iter().find_map(|arg| {
+        let value = context.values.of(arg.value);
+        match (&value.data, arg.name) {
+            (Data::Record(entries), _) => {
+                entries.iter().find_map(|(key, one)| whole(key, &one.data).filter(|_| counts(key)))
+            }
+            (data, Some(name)) if counts(name) => whole(name, data),
+            _ => None,
+        }
+    })
+}
+
+/// The first wait, as an object says that is given: `{Delay: time.Second}`.
+fn first_wait(context: &Context<'_, '_, '_>, args: &[Arg<'_>]) -> Option<f64> {
+    args.iter().find_map(|arg| {
+        let Data::Record(entries) = context.values.of(arg.value).data else { return None };
+        entries.iter().find_map(|(key, one)| match one.data {
+            Data::Duration(ms) => {
+                let words = words_of(key);
+                let any = |list: &[&str]| words.iter().any(|word| list.contains(&&**word));
+                (any(WAITS) && !any(&["max", "maximum", "limit"])).then_some(ms)
+            }
+            _ => None,
+        })
+    })
+}
+
+/// Whether a word is one of attempts.
+fn is_attempts(word: &str) -> bool {
+    matches!(word, "attempts" | "tries")
 }
