@@ -225,3 +225,139 @@ def retry(max_retries=3, delay=1):
     assert_eq!(attempts, Attempts::Count(5));
     assert_eq!(policy.delay.base_ms.map(|base| base.value), Some(200.0));
 }
+
+#[test]
+fn a_helper_is_given_a_list_of_waits() {
+    let kit = "\
+pub async fn run_with_retries(mut work: F, should_retry: R, waits: &[Duration]) -> Result<T, E> {
+    let mut at = 0;
+    loop {
+        match work().await {
+            Ok(it) => return Ok(it),
+            Err(e) if at < waits.len() && should_retry(&e) => {
+                tokio::time::sleep(waits[at]).await;
+                at += 1;
+            }
+            Err(e) => return Err(e),
+        }
+    }
+}
+";
+    let load = "use crate::kit::run_with_retries;
+const WAITS: &[Duration] = &[Duration::from_millis(10), Duration::from_millis(30), Duration::from_millis(90)];
+async fn load(c: &Client) -> Result<T, E> {
+    run_with_retries(|| async move { c.load(1).await }, |e| e.again(), WAITS).await
+}
+";
+    let (attempts, schedule, policy) = only(&[("src/kit.rs", kit), ("src/load.rs", load)]);
+    assert_eq!((attempts, &schedule[..]), (Attempts::Count(4), &[10.0, 30.0, 90.0][..]));
+    assert_eq!(policy.delay.kind.value, DelayKind::Exponential);
+    // Where the loop is in an object that the helper makes, the list says how often, if it is used up.
+    let kit = "\
+pub async fn run_with_retries(mut work: F, should_retry: R, waits: &[Duration]) -> Result<T, E> {
+    let mut retry = Retry::new(should_retry, waits);
+    loop {
+        if let Some(result) = retry.run(&mut work).await {
+            return result;
+        }
+    }
+}
+";
+    let (attempts, schedule, _) = only(&[("src/kit.rs", kit), ("src/load.rs", load)]);
+    assert!(matches!(attempts, Attempts::Dynamic { usual: Some(4), .. }), "{attempts:?}");
+    assert_eq!(schedule, [10.0, 30.0, 90.0]);
+}
+
+#[test]
+fn a_helper_decorates_what_it_retries() {
+    let kit = "\
+class retryable_task:
+    def __init__(self, *args, **kwargs):
+        self.kwargs = kwargs
+
+    def __call__(self, f):
+        return shared_task(**self.kwargs)(f)
+";
+    let load = "from kit import retryable_task
+
+
+@retryable_task(name=\"load\", max_retries=10)
+def load(a):
+    store(a)
+";
+    let (attempts, _, policy) = only(&[("kit.py", kit), ("load.py", load)]);
+    assert!(matches!(attempts, Attempts::Dynamic { usual: Some(11), .. }), "{attempts:?}");
+    assert_eq!(policy.call.map(|call| call.text), Some("load".to_owned()));
+    let plain = load.replace(", max_retries=10", "");
+    assert_eq!(calls(&[("kit.py", kit), ("load.py", &plain)]).len(), 0, "it is told nothing");
+}
+
+#[test]
+fn a_package_of_ones_own_says_that_it_retries() {
+    let module = "module example.com/app\n";
+    let kit = "package retryx
+func Do(ctx context.Context, c Retry, f func() error) error { return retry.Do(f, opts(c)...) }
+";
+    let load = "package load
+import \"example.com/app/internal/retryx\"
+var policy = config.Retry{Attempts: 4, Delay: 2 * time.Second, MaxDelay: time.Minute}
+func Load(ctx context.Context, url string) error {
+	return retryx.Do(ctx, policy, func() error { return get(url) })
+}
+";
+    let files =
+        [("go.mod", module), ("internal/retryx/retryx.go", kit), ("internal/load/load.go", load)];
+    let (attempts, _, policy) = only(&files);
+    assert!(matches!(attempts, Attempts::Dynamic { usual: Some(4), .. }), "{attempts:?}");
+    assert_eq!(policy.delay.base_ms.map(|base| base.value), Some(2000.0));
+    let other = load.replace("example.com/app/internal", "example.com/other");
+    let files = [("go.mod", module), ("internal/load/load.go", &*other)];
+    assert_eq!(calls(&files).len(), 0, "it is of somebody else");
+}
+
+#[test]
+fn a_method_is_asked_by_name_for_retries() {
+    let load = "class Stream:
+    def load(self, session):
+        return session.http.get(self.url, timeout=3, retries=10)
+
+    def again(self):
+        return self.session.http.get(self.url, retries=self.retries)
+
+    def told(self, retries):
+        log.info(\"again\", retries=3)
+        self.session.get(self.url, retries=0)
+        return self.session.get(self.url, retries=retries)
+";
+    let all = calls(&[("load.py", load)]);
+    let lines: Vec<u32> = all.iter().map(|policy| policy.line).collect();
+    assert_eq!(lines, [3, 6], "{all:#?}");
+    let attempts = &all[0].attempts_total.value;
+    assert!(
+        matches!(attempts, Attempts::Dynamic { low: Some(10), high: Some(11), .. }),
+        "{attempts:?}"
+    );
+}
+
+#[test]
+fn options_of_a_client_or_a_queue_of_ones_own() {
+    let load = "import { Queue } from './queue';
+const queue = new Queue({ name: 'a', retries: 5 });
+const settings = new QueueSettings({ retries: 5 });
+export const load = (id) => client.get(`/a/${id}`, { retries: 3, retryCodes: [429] });
+export const list = () => client.get('/a', { retryCodes: [429, 503] });
+export const all = () => client.get('/a', { headers });
+log.get('/a', { retries: 0 });
+";
+    let all = calls(&[("load.js", load)]);
+    let lines: Vec<u32> = all.iter().map(|policy| policy.line).collect();
+    assert_eq!(lines, [2, 4, 5], "{all:#?}");
+    let usual: Vec<Option<u32>> = all
+        .iter()
+        .map(|policy| match policy.attempts_total.value {
+            Attempts::Dynamic { usual, .. } => usual,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(usual, [Some(6), Some(4), None]);
+}
