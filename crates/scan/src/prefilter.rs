@@ -63,6 +63,7 @@ const WAITS: &[&str] = &[
     "call_later",
     "callLater",
     "AfterFunc",
+    "wait.Poll",
     "postDelayed",
     "queue.put(",
     "put_nowait(",

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 
 use super::called::Called;
 use super::caller::Caller;
@@ -62,6 +62,8 @@ pub(super) struct File<'t, 's> {
     functions: HashMap<&'s str, Vec<Id>>,
     assigned: HashMap<&'s str, Vec<Id>>,
     calls: HashMap<&'s str, Vec<Id>>,
+    /// Objects and the names of the functions that are written in them.
+    objects: HashSet<(&'s str, &'s str)>,
     /// The keys of fields, which a loop that is run asks for in every round.
     keys: RefCell<HashMap<Id, Rc<str>>>,
     /// What the words of calls say.
@@ -118,11 +120,14 @@ impl<'t, 's> File<'t, 's> {
                 _ => {}
             }
         }
+        let named = functions.iter().flat_map(|(name, ids)| ids.iter().map(|id| (*name, *id)));
+        let objects = named.filter_map(|(name, id)| Some((object_of(tree, id)?, name))).collect();
         Self {
             tree,
             language,
             values,
             caller: None,
+            objects,
             answers: RefCell::default(),
             keys: RefCell::default(),
             called: RefCell::default(),
@@ -233,7 +238,7 @@ impl<'t, 's> File<'t, 's> {
                 let own = matches!(of, "self" | "this" | "cls" | "Self" | "me")
                     || class == Some(of)
                     || receiver
-                    || self.functions(name).iter().any(|id| self.object_of(*id) == Some(of));
+                    || self.objects.contains(&(of, *name));
                 own.then_some((*name, true))?
             }
             _ => return None,
@@ -258,17 +263,9 @@ impl<'t, 's> File<'t, 's> {
         }
     }
 
-    /// The name of the object that a function is written in: of `const tasks = { connect() { … } }`
-    /// it is `tasks`.
+    /// The name of the object that a function is written in.
     pub(super) fn object_of(&self, function: Id) -> Option<&'s str> {
-        let object = self.tree.parent(function)?;
-        if !matches!(self.tree.kind(object), Kind::Record { .. }) {
-            return None;
-        }
-        match self.tree.kind(self.tree.parent(object)?) {
-            Kind::Let { target, .. } | Kind::Assign { target, .. } => self.tree.last_name(*target),
-            _ => None,
-        }
+        object_of(self.tree, function)
     }
 
     /// What a loop goes through of which only the rounds matter: `itertools.count(1)`,
@@ -365,5 +362,18 @@ impl<'t, 's> File<'t, 's> {
     /// A node's text without any white space, to compare calls by.
     pub(super) fn squeezed(&self, id: Id) -> String {
         self.tree.source(id).chars().filter(|c| !c.is_whitespace()).collect()
+    }
+}
+
+/// The name of the object that a function is written in: of `const tasks = { connect() { … } }` it
+/// is `tasks`.
+fn object_of<'s>(tree: &Tree<'s>, function: Id) -> Option<&'s str> {
+    let object = tree.parent(function)?;
+    if !matches!(tree.kind(object), Kind::Record { .. }) {
+        return None;
+    }
+    match tree.kind(tree.parent(object)?) {
+        Kind::Let { target, .. } | Kind::Assign { target, .. } => tree.last_name(*target),
+        _ => None,
     }
 }

@@ -30,6 +30,31 @@ const WALKS: &[&str] = &[
     "clone",
 ];
 
+/// What else a list, or one of it, is asked.
+const ASKS: &[&str] = &[
+    "len",
+    "size",
+    "count",
+    "length",
+    "hasnext",
+    "movenext",
+    "isnotempty",
+    "isempty",
+    "is_empty",
+    "first",
+    "peek",
+    "get",
+    "elementat",
+    "at",
+    "getornull",
+    "unwrap",
+    "expect",
+    "is_none",
+    "is_some",
+    "ispresent",
+    "next",
+];
+
 /// Whether a call takes the next of a list.
 fn is_next(name: &str, args: &[Arg<'_>], tree: &Tree<'_>) -> bool {
     match (name, args) {
@@ -82,6 +107,10 @@ impl<'s> Machine<'_, '_, 's> {
         callee: Id,
         args: &'_ [Arg<'s>],
     ) -> Result<Option<Value>, Exit<'s>> {
+        // Most calls are of something else, and what a receiver is costs a look at it.
+        if !(WALKS.contains(&name) || ASKS.contains(&name) || is_next(name, args, self.tree)) {
+            return Ok(None);
+        }
         let own = match (self.tree.kind(callee), args) {
             (Kind::Field { of, .. }, _) => Some((*of, args)),
             (Kind::Name(_), [first, rest @ ..]) if path.len() == 1 => Some((first.value, rest)),
