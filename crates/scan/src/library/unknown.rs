@@ -223,7 +223,7 @@ pub(crate) fn find(
         };
         known.iter().any(near) || found.iter().any(near)
     };
-    let given = options::find(tree, context, |name| helpers.declares(name), &said);
+    let given = options::find(tree, context, |name| helpers.declares(name), said);
     let asked = asked::find(tree, context, said);
     found.extend(given);
     for policy in asked {
